@@ -1,0 +1,118 @@
+import type { DialectName, Job } from './job'
+import type { Admission, Breaker, Health, NodeKind } from './node'
+import type { Decision, Verdict } from './placement'
+
+export type PlacementCause = 'arrival' | 'hold' | 'retry' | 'rebalance' | 'returned' | 'freed'
+
+export type PhaseName = 'placing' | 'held' | 'waiting' | 'loading' | 'prefill' | 'generating'
+
+export type TerminalStatus = 'completed' | 'incomplete' | 'client_disconnected' | 'rejected' | 'failed' | 'expired'
+
+export interface Estimate {
+  readonly valueMs: number
+  readonly basis: 'measured' | 'history' | 'default'
+  readonly samples: number
+}
+
+export interface Outcome {
+  readonly end: TerminalStatus
+  /** HTTP status that the client got; 499 for one that left. */
+  readonly status: number
+  readonly code?: string
+  readonly message?: string
+  readonly node?: string
+  readonly model?: string
+  /** The phase in which it ended. */
+  readonly phase: PhaseName
+  readonly tokensIn?: number
+  readonly tokensOut?: number
+  readonly ttftMs?: number
+  readonly tokensPerSecond?: number
+  readonly bytes: number
+  readonly retries: number
+}
+
+/** What went wrong on a node. `class` is closed so that it can be a metric label. */
+export interface Failure {
+  readonly class:
+    | 'connect'
+    | 'connect_timeout'
+    | 'reset'
+    | 'status'
+    | 'overloaded'
+    | 'bad_content'
+    | 'first_byte_timeout'
+    | 'idle_timeout'
+    | 'truncated'
+    | 'error_event'
+    | 'protocol'
+    | 'tls'
+    | 'dns'
+    | 'rejected'
+  readonly message: string
+  readonly status?: number
+  /** Bytes of the answer that had arrived. */
+  readonly bytes: number
+  readonly elapsedMs: number
+}
+
+/** Everything worth knowing, in the past tense. Logs, metrics, records and streams are sinks of this one union. */
+export type Fact =
+  | { readonly type: 'request.arrived'; readonly at: number; readonly job: Job }
+  | {
+      readonly type: 'request.placed'
+      readonly at: number
+      readonly request: string
+      readonly cause: PlacementCause
+      readonly attempt: number
+      readonly policy: string
+      readonly verdicts: readonly Verdict[]
+      readonly decision: Decision
+      readonly tookMs: number
+    }
+  | {
+      readonly type: 'request.phase'
+      readonly at: number
+      readonly request: string
+      readonly phase: PhaseName
+      readonly node?: string
+      readonly model?: string
+      readonly estimate?: Estimate
+    }
+  | {
+      readonly type: 'attempt.failed'
+      readonly at: number
+      readonly request: string
+      readonly node: string
+      readonly model: string
+      readonly attempt: number
+      readonly failure: Failure
+      /** It will be tried elsewhere. */
+      readonly retried: boolean
+    }
+  | {
+      readonly type: 'request.settled'
+      readonly at: number
+      readonly request: string
+      readonly dialect: DialectName
+      readonly asked: string
+      readonly priority: string
+      readonly residency?: 'resident' | 'cold'
+      readonly arrivedAt: number
+      readonly outcome: Outcome
+    }
+  | { readonly type: 'node.found'; readonly at: number; readonly node: string; readonly kind: NodeKind; readonly url: string; readonly version?: string }
+  | { readonly type: 'node.added'; readonly at: number; readonly node: string; readonly kind: NodeKind; readonly url: string }
+  | { readonly type: 'node.removed'; readonly at: number; readonly node: string }
+  | { readonly type: 'node.health'; readonly at: number; readonly node: string; readonly health: Health; readonly reason?: string }
+  | { readonly type: 'node.admission'; readonly at: number; readonly node: string; readonly admission: Admission }
+  | { readonly type: 'node.breaker'; readonly at: number; readonly node: string; readonly breaker: Breaker; readonly reason?: string; readonly retryAt?: number }
+  | { readonly type: 'load.started'; readonly at: number; readonly node: string; readonly model: string; readonly cause: string; readonly evicts: readonly string[] }
+  | { readonly type: 'load.finished'; readonly at: number; readonly node: string; readonly model: string; readonly tookMs: number }
+  | { readonly type: 'load.failed'; readonly at: number; readonly node: string; readonly model: string; readonly tookMs: number; readonly message: string }
+  | { readonly type: 'model.evicted'; readonly at: number; readonly node: string; readonly model: string; readonly by: string }
+  | { readonly type: 'actor.failed'; readonly at: number; readonly actor: string; readonly machine: string; readonly message: string; readonly restarted: boolean }
+  | { readonly type: 'fleet.draining'; readonly at: number; readonly running: number; readonly graceMs: number }
+  | { readonly type: 'fleet.stopped'; readonly at: number; readonly cut: number }
+
+export type FactOf<T extends Fact['type']> = Extract<Fact, { type: T }>

@@ -1,0 +1,80 @@
+import type { Capability } from './job'
+
+export type NodeKind = 'ollama' | 'llamacpp' | 'openai'
+
+/** Where and how a node is reached, from the configuration or from discovery. Plain data; the key stays in `key`. */
+export interface NodeDescription {
+  readonly name: string
+  readonly kind: NodeKind
+  /** Server root without a trailing slash and without `/v1`. */
+  readonly url: string
+  readonly origin: 'configured' | 'discovered' | 'demo'
+  /** Memory for models in GB (10^9 bytes) where the node does not report it. */
+  readonly memoryGb?: number
+  readonly bandwidthGBps?: number
+  /** At most so many requests at once on the node, whatever the model. */
+  readonly maxConcurrency?: number
+  readonly roles?: readonly Capability[]
+  /** The models it may serve; absent means whatever it reports. */
+  readonly models?: readonly string[]
+  readonly tags: readonly string[]
+  readonly keepAlive?: string
+  /** The context window to load models with, in tokens. */
+  readonly contextTokens?: number
+  readonly distance: number
+  /** Credential for the node itself (sent as a bearer token). Never logged, never shown. */
+  readonly key?: string
+}
+
+/** A model the node could serve. Sizes in GB (10^9 bytes). */
+export interface StoredModel {
+  readonly name: string
+  readonly aliases?: readonly string[]
+  readonly sizeGb?: number
+  readonly digest?: string
+  /** The architecture's maximum, in tokens. */
+  readonly maxContextTokens?: number
+  /** Absent means unknown, which eliminates nothing. */
+  readonly capabilities?: readonly Capability[]
+  readonly details?: Readonly<Record<string, unknown>>
+  readonly modifiedAt?: string
+}
+
+/** A model in the node's memory. */
+export interface ResidentModel {
+  readonly name: string
+  readonly state: 'loading' | 'ready'
+  readonly memoryGb?: number
+  readonly vramGb?: number
+  /** The window it was loaded with, per slot, in tokens. */
+  readonly contextTokens?: number
+  /** Milliseconds since the epoch; in the past means it is not to be trusted as resident. */
+  readonly expiresAt?: number
+  /** Requests it can run at once, where the engine tells. */
+  readonly slots?: number
+  /** Requests it runs now (ours and others'), where the engine tells. */
+  readonly running?: number
+}
+
+export type Pressure = 'normal' | 'warn' | 'critical'
+
+/** What one poll learned. Adapters produce it; nothing in it is guessed. */
+export interface NodeReport {
+  readonly version?: string
+  readonly models: readonly StoredModel[]
+  readonly resident: readonly ResidentModel[]
+  /** The engine has a call that loads a model without answering a request. */
+  readonly canLoad: boolean
+  /** The engine has a call that unloads one model. */
+  readonly canUnload: boolean
+  /** Models the engine keeps in memory at once, where it tells; a further load evicts one. */
+  readonly maxResident?: number
+  /** Total memory for models in GB, where the engine tells. */
+  readonly memoryGb?: number
+  readonly freeGb?: number
+  readonly pressure?: Pressure
+}
+
+export type Health = 'unknown' | 'online' | 'suspect' | 'offline'
+export type Admission = 'open' | 'paused' | 'draining'
+export type Breaker = 'closed' | 'open' | 'half_open'

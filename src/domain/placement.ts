@@ -1,0 +1,95 @@
+import type { Breaker, Health, NodeDescription, ResidentModel, StoredModel } from './node'
+
+/** One (node, model) pair as a decision sees it: plain data from live snapshots and the ledger. */
+export interface Candidate {
+  readonly node: NodeDescription
+  /** The node's own name for the model. */
+  readonly model: string
+  /** Index into the job's chain. */
+  readonly choice: number
+  readonly stored: StoredModel
+  /** Present when the model is in memory or being loaded. */
+  readonly resident?: ResidentModel
+  readonly health: Health
+  readonly admission: 'open' | 'paused' | 'draining'
+  readonly breaker: Breaker
+  readonly pressure?: 'normal' | 'warn' | 'critical'
+  readonly canLoad: boolean
+  /** Requests of ours that hold a slot of this node:model, reservations and lingering cancels included. */
+  readonly inFlight: number
+  /** Requests bound to its queue that wait there. */
+  readonly bound: number
+  /** Foreign requests: the engine's own running count minus ours, at least 0. */
+  readonly foreign: number
+  readonly slots: number
+  readonly slotsBasis: SlotsBasis
+  /** Slots still free under the node:model limit and the node's cap over models. */
+  readonly free: number
+  /** Requests of ours on the node over all models. */
+  readonly nodeInFlight: number
+  /** The model that the node is loading for us now. */
+  readonly loading?: string
+  /** Other models in its memory, least recently used first. */
+  readonly others: readonly OtherResident[]
+  /** Memory that a load could use without evicting, in GB; absent when unknown. */
+  readonly availableGb?: number
+  /** What the model needs in memory, in GB, measured where it was seen loaded; absent when unknown. */
+  readonly costGb?: number
+  readonly maxResident?: number
+  /** Monotonic count of the last time that this node was chosen; breaks ties. */
+  readonly lastChosen: number
+}
+
+export interface OtherResident {
+  readonly name: string
+  readonly memoryGb?: number
+  /** Answering or reserved now; never evicted. */
+  readonly busy: boolean
+}
+
+export type SlotsBasis = 'configured' | 'reported' | 'learned' | 'memory' | 'default'
+
+/** A policy's ordered terms: compared left to right, lower is better. */
+export type Rank = readonly number[]
+
+export interface Ranked {
+  readonly verdict: 'ranked'
+  readonly node: string
+  readonly model: string
+  readonly rank: number | Rank
+  readonly terms: Readonly<Record<string, number | string>>
+  readonly tie?: string
+}
+
+export interface Eliminated {
+  readonly verdict: 'eliminated'
+  readonly node: string
+  readonly model: string
+  readonly reason: string
+  readonly need?: number
+  readonly have?: number
+  readonly unit?: string
+}
+
+export type Verdict = Ranked | Eliminated
+
+export type DecisionKind = 'start' | 'load' | 'bind' | 'wait' | 'hold'
+
+/** The five answers of a policy. */
+export interface Decision {
+  readonly kind: DecisionKind
+  readonly node?: string
+  /** The node's own name for the model. */
+  readonly model?: string
+  /** Idle models that a load pushes out. */
+  readonly evicts?: readonly string[]
+  readonly untilMs?: number
+  /** Closed set, see `because`. */
+  readonly reason: string
+}
+
+export interface Placement {
+  readonly decision: Decision
+  readonly verdicts: readonly Verdict[]
+  readonly policy: string
+}

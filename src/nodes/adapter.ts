@@ -1,0 +1,27 @@
+import type { LoadOptions } from '../ports/node-gateway'
+import type { NodeDescription, NodeKind, NodeReport } from '../domain/node'
+import type { NodeDialect } from '../wire/exchange'
+import type { NodeHttp } from './http'
+
+/** What a fingerprint found. */
+export interface Identity {
+  readonly kind: NodeKind
+  readonly version?: string
+  /** Server root as it should be used from now on (no trailing slash, no `/v1`, no `/api`). */
+  readonly url: string
+}
+
+/** One kind of node. Stateless; everything it needs comes through `http`. One file and one line in `index.ts`. */
+export interface NodeAdapter {
+  readonly kind: NodeKind
+  /** Dialects that its implementation speaks correctly. */
+  readonly native: readonly NodeDialect[]
+  /** The engine goes on computing for a while after its client left (it notices only at the next write). */
+  readonly lingersAfterCancel: boolean
+  /** Undefined when the server at `url` is not of this kind. Only requests without side effects. */
+  fingerprint(url: string, http: NodeHttp, signal: AbortSignal): Promise<Identity | undefined>
+  report(node: NodeDescription, http: NodeHttp, signal: AbortSignal): Promise<NodeReport>
+  /** Resolves once the model is in memory. Absent when the kind cannot load. */
+  load?(node: NodeDescription, model: string, options: LoadOptions, http: NodeHttp, signal: AbortSignal): Promise<void>
+  unload?(node: NodeDescription, model: string, http: NodeHttp, signal: AbortSignal): Promise<void>
+}

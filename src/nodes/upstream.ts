@@ -1,0 +1,39 @@
+/** The HTTP/1.1 client for inference requests: see `http1.ts`. */
+export interface UpstreamClient {
+  /**
+   * Sends one request, once: never re-sent by the client itself, whatever happens to the connection.
+   * Resolves when the response head is complete; rejects with a `NodeFault`. Aborting the signal destroys the
+   * connection at any point, also while the body is read.
+   */
+  send(request: UpstreamSend): Promise<UpstreamReply>
+  /** A bare TCP (or TLS) connect within the deadline. */
+  knock(url: string, timeoutMs: number, signal: AbortSignal): Promise<void>
+  /** Closes idle connections of one origin, or all. */
+  close(origin?: string): void
+  stats(): { readonly open: number; readonly idle: number }
+}
+
+export interface UpstreamSend {
+  readonly url: string
+  readonly method: 'POST' | 'GET'
+  /** Lower-case names; `host`, `content-length`, `connection`, `accept-encoding: identity` are set by the client. */
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+  readonly connectTimeoutMs: number
+  readonly signal: AbortSignal
+}
+
+export interface UpstreamReply {
+  readonly status: number
+  /** Lower-case names, values joined by `, `. */
+  readonly headers: Readonly<Record<string, string>>
+  /** Decoded content length where the node said it. */
+  readonly contentLength?: number
+  /**
+   * The next piece of the body, undefined at its clean end; rejects with a `NodeFault` (`reset`, `protocol`) when it
+   * breaks. Nothing is read from the socket beyond a small buffer (256 KB) until it is asked for.
+   */
+  read(): Promise<Uint8Array | undefined>
+  /** Destroys the connection when the body was not read to its end, else returns it to the pool. Idempotent. */
+  close(): void
+}

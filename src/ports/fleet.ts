@@ -1,0 +1,106 @@
+import type { Job } from '../domain/job'
+import type { Admission, Breaker, Health, NodeDescription, NodeReport, Pressure, ResidentModel, StoredModel } from '../domain/node'
+import type { SlotsBasis } from '../domain/placement'
+import type { Reply } from './node-gateway'
+
+export interface QueueView {
+  readonly node: string
+  readonly model: string
+  readonly slots: number
+  readonly slotsBasis: SlotsBasis
+  readonly inFlight: number
+  /** Bound to it and waiting. */
+  readonly waiting: number
+  /** Given back to the node but perhaps still computed there after a cancel. */
+  readonly lingering: number
+}
+
+export interface NodeView {
+  readonly name: string
+  readonly kind: string
+  readonly url: string
+  readonly origin: NodeDescription['origin']
+  readonly tags: readonly string[]
+  readonly version?: string
+  readonly health: Health
+  readonly healthReason?: string
+  readonly admission: Admission
+  readonly breaker: Breaker
+  readonly breakerReason?: string
+  readonly breakerSince?: number
+  readonly breakerRetryAt?: number
+  /** One word for people: `online`, `suspect`, `offline`, `paused`, `draining`, `circuit_open`, `quarantined`, `unknown`. */
+  readonly state: string
+  readonly lastReportAt?: number
+  readonly pollMs?: number
+  readonly pressure?: Pressure
+  readonly memoryGb?: number
+  readonly freeGb?: number
+  readonly claimedGb?: number
+  readonly maxConcurrency?: number
+  readonly inFlight: number
+  readonly loading?: string
+  readonly models: readonly StoredModel[]
+  readonly resident: readonly ResidentModel[]
+  readonly queues: readonly QueueView[]
+}
+
+export interface ModelView {
+  /** As the first node that listed it writes it. */
+  readonly name: string
+  readonly key: string
+  readonly nodes: readonly {
+    readonly node: string
+    readonly name: string
+    readonly online: boolean
+    readonly state: 'resident' | 'loading' | 'disk'
+    readonly stored: StoredModel
+    readonly resident?: ResidentModel
+  }[]
+}
+
+export interface Waiter {
+  readonly request: string
+  readonly model: string
+  readonly kind: 'held' | 'waiting' | 'loading' | 'bound'
+  readonly node?: string
+  readonly sinceMs: number
+  readonly position: number
+  readonly reason: string
+}
+
+export interface Overview {
+  readonly instance: string
+  readonly version: string
+  readonly upSinceMs: number
+  readonly draining: boolean
+  readonly inFlight: number
+  readonly waiting: number
+  readonly held: number
+  readonly nodes: number
+  readonly healthyNodes: number
+  readonly models: number
+  readonly requests: Readonly<Record<string, number>>
+}
+
+/** The whole core as the HTTP layer sees it. */
+export interface Fleet {
+  /** Resolves when the answer begins; rejects with a `RouterError`. The signal is the client's presence. */
+  submit(job: Job, signal: AbortSignal): Promise<Reply>
+  overview(): Overview
+  nodes(): readonly NodeView[]
+  models(): readonly ModelView[]
+  queues(): readonly QueueView[]
+  waiters(): readonly Waiter[]
+  /** Every live actor: path, machine, state. */
+  actors(): readonly { readonly id: string; readonly machine: string; readonly state: string; readonly parent?: string }[]
+  /** False until every configured node was asked once, or one answered. */
+  ready(): boolean
+  addNode(node: NodeDescription): void
+  removeNode(name: string): void
+  setAdmission(name: string, admission: Admission): boolean
+  /** Refuses new work, lets running work end within the grace, then cuts it. */
+  stop(graceMs: number): Promise<{ readonly cut: number }>
+}
+
+export type { NodeReport }

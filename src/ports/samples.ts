@@ -1,0 +1,23 @@
+/** Measured service of one node:model. Times in ms. */
+export interface ServiceSample {
+  readonly node: string
+  readonly model: string
+  readonly durationMs: number
+  readonly firstByteMs: number
+  readonly tokensIn?: number
+  readonly tokensOut?: number
+}
+
+export interface ServiceEstimate {
+  readonly meanMs: number
+  readonly samples: number
+}
+
+/** Learned from what ran: service times and load times. Reads are in memory; decisions do no IO. */
+export interface Samples {
+  addService(sample: ServiceSample): void
+  addLoad(node: string, model: string, tookMs: number, sizeGb?: number): void
+  service(node: string, model: string): ServiceEstimate | undefined
+  /** Mean load time of the model there, else by the node's measured rate and the model's size. */
+  loadMs(node: string, model: string, sizeGb?: number): ServiceEstimate | undefined
+}

@@ -1,0 +1,30 @@
+import type { RouterError } from '../domain/errors'
+import type { DialectName, Job } from '../domain/job'
+import type { Exchange } from './exchange'
+
+/** What the HTTP layer found out before the dialect looks at the body. */
+export interface Arrival {
+  readonly id: string
+  readonly at: number
+  readonly path: string
+  readonly headers: Headers
+  readonly body: Uint8Array
+  /** From the key and the X-Fleet-* headers. */
+  readonly context: Pick<Job, 'priority' | 'tags'> &
+    Partial<Pick<Job, 'pin' | 'session' | 'key' | 'clientRequestId' | 'deadlineAt'>>
+}
+
+export interface InferenceRoute {
+  readonly method: 'POST'
+  readonly path: string
+  /** Throws `RouterError('invalid_request', …, {param})`. */
+  decode(arrival: Arrival): Exchange
+}
+
+/** One client protocol. Adding one is one file and one line in `index.ts`. */
+export interface Dialect {
+  readonly name: DialectName
+  readonly inference: readonly InferenceRoute[]
+  /** A whole error answer, `Retry-After` and `x-should-retry` included. */
+  refuse(error: RouterError): Response
+}

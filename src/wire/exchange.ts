@@ -1,0 +1,64 @@
+import type { RouterError } from '../domain/errors'
+import type { Job } from '../domain/job'
+import type { NodeDescription } from '../domain/node'
+
+/** Dialects that a node may speak natively. */
+export type NodeDialect = 'openai' | 'ollama'
+
+/** What goes to the node. Header names are lower case; credentials are added by the gateway, never here. */
+export interface UpstreamRequest {
+  readonly method: 'POST' | 'GET'
+  /** From the server root, e.g. `/v1/chat/completions`. */
+  readonly path: string
+  readonly headers: Readonly<Record<string, string>>
+  readonly body: Uint8Array
+  readonly dialect: NodeDialect
+  /** The node was asked to stream. */
+  readonly stream: boolean
+}
+
+export interface Usage {
+  readonly tokensIn?: number
+  readonly tokensOut?: number
+  readonly cachedIn?: number
+}
+
+/**
+ * Turns a node's 2xx body into the client's body. Fed chunk by chunk in order; returns what goes out now (the same
+ * array, untouched, on the pass-through path). Never throws for odd content: it reports `problem()`.
+ */
+export interface ReplyTransform {
+  /** Content type of the client's body. */
+  readonly contentType: string
+  push(chunk: Uint8Array): Uint8Array | undefined
+  /** The node's body has ended cleanly: the rest to send. */
+  end(): Uint8Array | undefined
+  /** The protocol's end marker was seen (`[DONE]` or finish reason; `done:true`; whole JSON for non-streams). */
+  complete(): boolean
+  /** An error that the node put into a 2xx body, if one was seen. */
+  problem(): { readonly message: string; readonly status?: number } | undefined
+  /** True once something was seen that counts as the first byte of the answer (not comments, not pings). */
+  begun(): boolean
+  usage(): Usage
+}
+
+/** What is measured around a reply, for dialects that report times (Ollama's durations). */
+export interface Timing {
+  readonly sentAt: number
+  firstByteAt: number
+  loadMs: number
+  now(): number
+}
+
+/** One client call: its bytes and its dialect. Lives in the HTTP layer and the gateway, never in an actor. */
+export interface Exchange {
+  readonly job: Job
+  /** The node dialects it can be sent in, best first, for a node that speaks `native`. */
+  request(target: { readonly node: NodeDescription; readonly model: string; readonly native: readonly NodeDialect[]; readonly contextTokens?: number }): UpstreamRequest
+  /** Fresh state for the answer to that request. */
+  reply(request: UpstreamRequest, model: string, timing: Timing): ReplyTransform
+  /** The node's own 4xx, in the client's dialect: whole body given. */
+  rejection(request: UpstreamRequest, status: number, body: Uint8Array): { readonly status: number; readonly contentType: string; readonly body: Uint8Array }
+  /** An error that ends a stream in-band; framed so that it stands alone even after a half line. */
+  inBandError(error: RouterError): Uint8Array
+}
