@@ -20,6 +20,31 @@ export type ErrorCode =
   | 'client_disconnected'
   | 'internal'
 
+/** The HTTP status of each code; `upstream_rejected` carries the node's own. */
+const STATUS: Readonly<Record<ErrorCode, number>> = {
+  invalid_request: 400,
+  context_too_large: 400,
+  unauthorized: 401,
+  forbidden: 403,
+  not_found: 404,
+  method_not_allowed: 405,
+  model_not_found: 404,
+  request_too_large: 413,
+  queue_full: 429,
+  upstream_rejected: 400,
+  upstream_failed: 502,
+  upstream_timeout: 504,
+  no_capacity: 503,
+  deadline_exceeded: 504,
+  draining: 503,
+  loop_detected: 508,
+  not_supported: 400,
+  client_disconnected: 499,
+  internal: 500,
+}
+
+export const statusOf = (code: ErrorCode): number => STATUS[code]
+
 /** Why one node could not take a request; shown in the error's `fleet` member and in the decision record. */
 export interface NodeReason {
   readonly node: string

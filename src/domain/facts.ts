@@ -27,6 +27,10 @@ export interface Outcome {
   readonly tokensIn?: number
   readonly tokensOut?: number
   readonly ttftMs?: number
+  /** From sending it to the node that answered until the last byte. */
+  readonly serviceMs?: number
+  /** From sending it to the first byte. */
+  readonly firstByteMs?: number
   readonly tokensPerSecond?: number
   readonly bytes: number
   readonly retries: number

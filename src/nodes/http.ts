@@ -14,4 +14,6 @@ export interface CallOptions {
   readonly node?: NodeDescription
   readonly method?: 'GET' | 'POST'
   readonly body?: unknown
+  /** Own deadline in ms instead of the client's usual one; `Infinity` leaves it to the signal (loads take minutes). */
+  readonly timeoutMs?: number
 }

@@ -1,0 +1,125 @@
+import type { Job } from '../src/domain/job'
+import type { Config } from '../src/domain/config'
+import type { Journal } from '../src/ports/journal'
+import type { Samples } from '../src/ports/samples'
+import type { Ledger } from '../src/placement/ledger'
+import type { Policy } from '../src/placement/policies/policy'
+import type { Room } from '../src/placement/room'
+import { adopt, lose } from './dispatcher/loads'
+import { arrive, look, type Turn, tellHeld } from './dispatcher/turn'
+import { onReport, releaseSlot, settleLingering } from './dispatcher/slots'
+import { type Chart, flat } from './flat'
+import type { DispatcherEvent } from './protocol'
+import type { Roster } from './roster'
+
+export interface DispatcherContext {
+  readonly ledger: Ledger
+  readonly room: Room
+  readonly roster: Roster
+  readonly policy: Policy
+  readonly samples: Samples
+  readonly journal: Journal
+  readonly config: Pick<Config, 'limits' | 'policy'>
+  readonly now: () => number
+  /** Fine-grained time in ms for measuring a decision. */
+  readonly precise: () => number
+  /** Jobs whose slot is kept while their model loads. */
+  readonly loading: Map<string, Job>
+  /** Slots that linger after a cancel, with when they are given up. */
+  readonly lingering: Map<string, { readonly since: number; readonly until: number; readonly untilReport: boolean }>
+  lastRescoreAt: number
+  /** A `room.look` to self is under way. */
+  looking: boolean
+}
+
+export type DispatcherInput = Omit<DispatcherContext, 'lastRescoreAt' | 'looking'>
+
+/** Chooses and reserves, one placement per turn; keeps whoever cannot be placed yet. The one writer of the ledger. */
+export const dispatcherChart = {
+  id: 'dispatcher',
+  initial: 'ready',
+  states: {
+    ready: {
+      on: {
+        'request.place': { actions: ['place'] },
+        'room.look': { actions: ['look'] },
+        'slot.freed': { actions: ['releaseSlot', 'lookAgain'] },
+        'slot.taken': { actions: ['takeGrant'] },
+        'slot.declined': { actions: ['dropGrant', 'lookAgain'] },
+        'bound.gone': { actions: ['unbind', 'lookAgain'] },
+        'job.gone': { actions: ['dropJob', 'lookAgain'] },
+        'load.finished': { actions: ['startLoaded', 'lookAgain'] },
+        'load.failed': { actions: ['loseLoad', 'lookAgain'] },
+        'node.changed': { actions: ['lookAgain'] },
+        'node.reported': { actions: ['observe', 'lookAgain'] },
+        'node.gone': { actions: ['loseNode', 'lookAgain'] },
+        'linger.ended': { actions: ['settleLingering', 'lookAgain'] },
+      },
+      // The fallback for whatever no event tells; held requests ask again on it.
+      after: { tick: { target: 'ready', reenter: true, actions: ['tellHeld', 'lookAgain'] } },
+    },
+  },
+} as const satisfies Chart
+
+const TICK_MS = 1_000
+
+type Of<T extends DispatcherEvent['type']> = Extract<DispatcherEvent, { type: T }>
+
+const turn = (context: DispatcherContext, api: Turn['api']): Turn => ({ context, api })
+
+export const dispatcherLogic = flat<DispatcherContext, DispatcherEvent, DispatcherInput>(dispatcherChart, {
+  context: (input) => ({ ...input, lastRescoreAt: input.now(), looking: false }),
+  delays: { tick: TICK_MS },
+  actions: {
+    place: (context, event, api) => arrive(turn(context, api), event as Of<'request.place'>),
+    look: (context, _event, api) => {
+      context.looking = false
+      look(turn(context, api))
+    },
+    lookAgain: (context, _event, api) => {
+      if (context.looking || (context.room.size === 0 && !context.ledger.hasBound())) return
+      context.looking = true
+      api.send(api.self, { type: 'room.look' })
+    },
+    releaseSlot: (context, event, api) => releaseSlot(turn(context, api), event as Of<'slot.freed'>),
+    takeGrant: ({ ledger, now }, event) => {
+      const { node, model, request, attempt } = event as Of<'slot.taken'>
+      ledger.settleGrant(node, model)
+      ledger.unbind(node, model)
+      ledger.reserve({ request, attempt, node, model, state: 'running', since: now() })
+    },
+    dropGrant: ({ ledger }, event) => {
+      const { node, model } = event as Of<'slot.declined'>
+      ledger.settleGrant(node, model)
+    },
+    unbind: ({ ledger }, event) => {
+      const { node, model } = event as Of<'bound.gone'>
+      ledger.unbind(node, model)
+    },
+    dropJob: ({ room, ledger, loading }, event, api) => {
+      const { request } = event as Of<'job.gone'>
+      room.remove(request)
+      loading.delete(request)
+      const held = ledger.held(request)
+      if (held === undefined || held.state === 'lingering') return
+      ledger.release(request)
+      if (held.state === 'running') api.send('queues', { type: 'queue.withdraw', node: held.node, model: held.model, request })
+    },
+    startLoaded: (context, event, api) => {
+      const { node, model } = event as Of<'load.finished'>
+      adopt(turn(context, api), node, model)
+    },
+    loseLoad: (context, event, api) => {
+      const { node, message } = event as Of<'load.failed'>
+      lose(turn(context, api), node, message)
+    },
+    loseNode: (context, event, api) => {
+      const { node } = event as Of<'node.gone'>
+      lose(turn(context, api), node, undefined)
+      context.ledger.forget(node)
+    },
+    observe: (context, event, api) => onReport(turn(context, api), event as Of<'node.reported'>),
+    settleLingering: (context, _event, api) => settleLingering(turn(context, api)),
+    tellHeld: (context, _event, api) => tellHeld(turn(context, api)),
+  },
+})

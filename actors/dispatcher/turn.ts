@@ -1,0 +1,180 @@
+import type { PlacementCause } from '../../src/domain/facts'
+import { type Job, modelKey } from '../../src/domain/job'
+import type { Candidate, Placement } from '../../src/domain/placement'
+import { place } from '../../src/placement/place'
+import type { PolicyContext } from '../../src/placement/policies/policy'
+import type { Entry } from '../../src/placement/room'
+import type { DispatcherContext } from '../dispatcher.machine'
+import type { Api } from '../flat'
+import { address, type DispatcherEvent } from '../protocol'
+import { candidatesFor } from '../view'
+import { beginLoad } from './loads'
+import { refusalFor, roomRefusal } from './refusals'
+
+export interface Turn {
+  readonly context: DispatcherContext
+  readonly api: Api<DispatcherEvent>
+}
+
+interface Asking {
+  readonly job: Job
+  readonly attempt: number
+  readonly cause: PlacementCause
+  readonly excluded: readonly string[]
+}
+
+const policyContext = ({ samples, now }: DispatcherContext): PolicyContext => ({
+  now: now(),
+  serviceMs: ({ node, model }: Candidate) => samples.service(node.name, modelKey(model))?.meanMs,
+  loadMs: ({ node, model, costGb }: Candidate) => samples.loadMs(node.name, modelKey(model), costGb)?.meanMs,
+})
+
+const evaluate = (context: DispatcherContext, { job, excluded }: Pick<Asking, 'job' | 'excluded'>) => {
+  const candidates = candidatesFor(job, context.roster, context.ledger)
+  return { candidates, placement: place(candidates, job, context.policy, policyContext(context), new Set(excluded)) }
+}
+
+const tell = ({ context }: Turn, asking: Asking, placement: Placement, startedAt: number): void =>
+  context.journal.record({
+    type: 'request.placed',
+    at: context.now(),
+    request: asking.job.id,
+    cause: asking.cause,
+    attempt: asking.attempt,
+    policy: placement.policy,
+    verdicts: placement.verdicts,
+    decision: placement.decision,
+    tookMs: context.precise() - startedAt,
+  })
+
+/** Reserves what the decision says, in this turn; true when the request left the waiting room for good. */
+const commit = (turn: Turn, { job, attempt }: Asking, { decision }: Placement, candidates: readonly Candidate[]): boolean => {
+  const { context, api } = turn
+  const { node, model } = decision
+  if (node === undefined || model === undefined) return false
+  const candidate = candidates.find((one) => one.node.name === node && one.model === model)
+  if (candidate === undefined) return false
+  const contextTokens = job.contextTokens ?? candidate.node.contextTokens ?? candidate.resident?.contextTokens
+  const base = { request: job.id, attempt, arrivedAt: job.arrivedAt, residency: 'resident' as const }
+  const entry = contextTokens === undefined ? base : { ...base, contextTokens }
+  switch (decision.kind) {
+    case 'start':
+      context.ledger.reserve({ request: job.id, attempt, node, model, state: 'running', since: context.now() })
+      context.ledger.chosen(node)
+      api.send(address.queues, { type: 'queue.enqueue', node, model, entry: { ...entry, start: true } })
+      return true
+    case 'bind':
+      context.ledger.bind(node, model)
+      context.ledger.chosen(node)
+      api.send(address.request(job.id), { type: 'placement.bound', node, model })
+      api.send(address.queues, { type: 'queue.enqueue', node, model, entry: { ...entry, start: false } })
+      api.send(api.self, { type: 'room.look' })
+      return true
+    case 'load':
+      beginLoad(turn, job, attempt, candidate, decision.evicts ?? [])
+      return true
+    default:
+      return false
+  }
+}
+
+/** A request asks where to go: the answer is reserved before anybody else is heard. */
+export const arrive = (turn: Turn, event: Asking & { readonly type: 'request.place' }): void => {
+  const { context, api } = turn
+  const { job, attempt, excluded } = event
+  const before = context.room.remove(job.id)
+  const startedAt = context.precise()
+  const { candidates, placement } = evaluate(context, event)
+  const overtakes = before === undefined && context.room.hasElder(job, excluded)
+  const decided: Placement = overtakes && placement.decision.kind !== 'hold' ? { ...placement, decision: { ...placement.decision, kind: 'wait', reason: 'held' } } : placement
+
+  if (commit(turn, event, decided, candidates)) {
+    tell(turn, event, decided, startedAt)
+    return
+  }
+  const standing = decided.decision.kind === 'hold' ? 'held' : 'waiting'
+  const refusal = (standing === 'held' ? refusalFor(context, job, decided, excluded) : undefined) ?? roomRefusal(context, job, candidates)
+  if (refusal !== undefined) {
+    tell(turn, event, decided, startedAt)
+    api.send(address.request(job.id), { type: 'placement.refused', error: refusal })
+    return
+  }
+  tell(turn, event, decided, startedAt)
+  const reason = reasonOf(decided)
+  context.room.add(job, attempt, excluded, standing, reason, decided.decision.node)
+  tellStanding(turn, job.id, standing, reason, decided.decision.node)
+}
+
+/** Why nothing can be done now: the commonest reason among the eliminated, else that everything suitable is busy. */
+const reasonOf = ({ decision, verdicts }: Placement): string => {
+  if (decision.kind !== 'hold') return 'busy'
+  const first = verdicts.find((verdict) => verdict.verdict === 'eliminated')
+  return first?.verdict === 'eliminated' ? first.reason : 'model_absent'
+}
+
+const tellStanding = ({ api }: Turn, request: string, standing: 'held' | 'waiting', reason: string, node: string | undefined): void =>
+  api.send(
+    address.request(request),
+    standing === 'held' ? { type: 'placement.held', reason } : { type: 'placement.waiting', reason, ...(node === undefined ? {} : { node }) },
+  )
+
+/** Looks at the oldest of every group until one can be placed; then asks itself to look again, so each has its turn. */
+export const look = (turn: Turn): void => {
+  const { context, api } = turn
+  if (startBound(turn)) return
+  for (const head of context.room.heads()) {
+    const startedAt = context.precise()
+    const { candidates, placement } = evaluate(context, head)
+    const asking: Asking = { job: head.job, attempt: head.attempt, excluded: head.excluded, cause: 'freed' }
+    const leaves = ['start', 'load', 'bind'].includes(placement.decision.kind)
+    if (leaves) context.room.remove(head.job.id)
+    if (leaves && commit(turn, asking, placement, candidates)) {
+      tell(turn, asking, placement, startedAt)
+      context.looking = true
+      api.send(api.self, { type: 'room.look' })
+      return
+    }
+    restand(turn, head, placement, asking, startedAt)
+  }
+}
+
+/** A request that still waits may do so for another reason than before; the whole group shares it. */
+const restand = (turn: Turn, head: Entry, placement: Placement, asking: Asking, startedAt: number): void => {
+  const standing = placement.decision.kind === 'hold' ? 'held' : 'waiting'
+  const reason = reasonOf(placement)
+  if (head.standing === standing && head.reason === reason && head.tentative === placement.decision.node) return
+  tell(turn, asking, placement, startedAt)
+  for (let entry: Entry | undefined = head; entry !== undefined; entry = entry.next) {
+    const moved = entry.standing !== standing
+    turn.context.room.setStanding(entry, standing, reason, placement.decision.node)
+    if (moved) tellStanding(turn, entry.job.id, standing, reason, placement.decision.node)
+  }
+}
+
+/** Promises free slots to bound requests, oldest queue first; true when it did something. */
+const startBound = ({ context, api }: Turn): boolean => {
+  const { ledger, roster } = context
+  for (const { node, model } of ledger.boundQueues()) {
+    const job = { models: [model] } as unknown as Job
+    const candidate = candidatesFor(job, roster, ledger).find((one) => one.node.name === node)
+    const account = ledger.account(node, model)
+    if (candidate === undefined || account.bound <= account.granted) continue
+    const free = candidate.slots - account.reserved - account.granted - account.foreign
+    const cap = candidate.node.maxConcurrency ?? Number.POSITIVE_INFINITY
+    if (free <= 0 || candidate.nodeInFlight >= cap) continue
+    ledger.grant(node, model)
+    api.send(address.queues, { type: 'queue.start', node, model })
+    context.looking = true
+    api.send(api.self, { type: 'room.look' })
+    return true
+  }
+  return false
+}
+
+/** Every `rescore_every` each held request, oldest first, is told to ask again. */
+export const tellHeld = ({ context, api }: Turn): void => {
+  const now = context.now()
+  if (now - context.lastRescoreAt < context.config.policy.rescoreEveryMs) return
+  context.lastRescoreAt = now
+  for (const entry of context.room.held()) api.send(address.request(entry.job.id), { type: 'hold.ticked' })
+}

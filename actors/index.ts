@@ -1,0 +1,155 @@
+import { type AnyActorRef, createActor } from 'xstate'
+import type { Config } from '../src/domain/config'
+import { RouterError } from '../src/domain/errors'
+import type { Fleet } from '../src/ports/fleet'
+import type { Reply } from '../src/ports/node-gateway'
+import { createLedger } from '../src/placement/ledger'
+import { createRoom } from '../src/placement/room'
+import type { DispatcherContext } from './dispatcher.machine'
+import { type FleetContext, fleetMachine } from './fleet.machine'
+import { address } from './protocol'
+import { createRoster } from './roster'
+import { indexScheduler } from './spawn'
+import { axesOf } from './view'
+import { modelViews, nodeViewOf, waitersOf } from './views'
+import { nurseryFor, type Ports, type Shared } from './wiring'
+
+export type { Ports }
+
+export interface Started extends Fleet {
+  /** The root actor, for the inspector and for tests. */
+  readonly root: AnyActorRef
+  readonly shared: Shared
+}
+
+/** The only door into this folder: starts the tree and speaks for it. */
+export const startFleet = (config: Config, ports: Ports, about: { readonly instance: string; readonly version: string }): Started => {
+  const { clock, journal } = ports
+  const startedAt = clock.now()
+  const callers = new Map<string, { resolve(reply: Reply): void; reject(error: RouterError): void }>()
+  const shared: Shared = { roster: createRoster(), queues: new Map(), requests: new Map(), desk: { ledger: createLedger(), room: createRoom() } }
+  const children = new Map<string, AnyActorRef>()
+  let draining = false
+  let cut = 0
+
+  const nursery = nurseryFor(config, ports, shared, {
+    open: (request, reply) => {
+      callers.get(request)?.resolve(reply)
+      callers.delete(request)
+    },
+    refuse: (request, error) => {
+      callers.get(request)?.reject(error.with({ requestId: request }))
+      callers.delete(request)
+    },
+  })
+
+  const root = createActor(fleetMachine, {
+    id: address.fleet,
+    systemId: address.fleet,
+    clock: { setTimeout: (run: () => void, ms: number) => clock.setTimeout(run, ms), clearTimeout: (handle: unknown) => clock.clearTimeout(handle) },
+    input: { nursery, roster: shared.roster, journal, now: () => clock.now(), nodes: config.nodes, children },
+  } as never) as unknown as AnyActorRef
+  indexScheduler(root)
+  root.subscribe({
+    error: (error) =>
+      journal.record({ type: 'actor.failed', at: clock.now(), actor: address.fleet, machine: 'fleet', message: String(error), restarted: false }),
+  })
+  root.start()
+
+  const child = (id: string): AnyActorRef => children.get(id) as AnyActorRef
+  const quarantined = (): ReadonlySet<string> => (root.getSnapshot() as { context: FleetContext }).context.quarantined
+  const loading = (): DispatcherContext['loading'] => (child(address.dispatcher).getSnapshot() as { context: DispatcherContext }).context.loading
+  const isHealthy = (health: string): boolean => health === 'online' || health === 'suspect'
+
+  return {
+    root,
+    shared,
+
+    submit: (job, signal) =>
+      new Promise<Reply>((resolve, reject) => {
+        if (signal.aborted) {
+          reject(new RouterError('client_disconnected', 'The client left.'))
+          return
+        }
+        callers.set(job.id, { resolve, reject })
+        child(address.requests).send({ type: 'request.submit', job })
+        signal.addEventListener('abort', () => shared.requests.get(address.request(job.id))?.send({ type: 'client.left' }), { once: true })
+      }),
+
+    overview: () => {
+      const requests: Record<string, number> = {}
+      for (const request of shared.requests.values()) {
+        const { value } = request.getSnapshot() as { value: string }
+        requests[value] = (requests[value] ?? 0) + 1
+      }
+      const { room, ledger } = shared.desk
+      const members = [...shared.roster.members()]
+      return {
+        ...about,
+        upSinceMs: startedAt,
+        draining,
+        inFlight: ledger.total(),
+        waiting: room.size - room.heldCount + loading().size,
+        held: room.heldCount,
+        nodes: members.length,
+        healthyNodes: members.filter((member) => isHealthy(axesOf(member).health)).length,
+        models: modelViews(shared.roster, ledger).length,
+        requests,
+      }
+    },
+
+    nodes: () => [...shared.roster.members()].map((member) => nodeViewOf(member, shared, quarantined().has(member.description.name))),
+    models: () => modelViews(shared.roster, shared.desk.ledger),
+    queues: () => [...shared.roster.members()].flatMap((member) => nodeViewOf(member, shared, false).queues),
+    waiters: () => waitersOf(shared.desk.room, shared, loading(), clock.now()),
+
+    actors: () => {
+      const view = (id: string, actor: AnyActorRef, parent?: string) => {
+        const { value, status } = actor.getSnapshot() as { value: unknown; status: string }
+        const state = status === 'active' ? (typeof value === 'string' ? value : JSON.stringify(value)) : status
+        return { id, machine: id.split('/')[0] ?? id, state, ...(parent === undefined ? {} : { parent }) }
+      }
+      return [
+        view(address.fleet, root),
+        ...[...children].map(([id, actor]) => view(id, actor, address.fleet)),
+        ...[...shared.roster.members()].map(({ description, runtime }) => view(address.runtime(description.name), runtime, address.node(description.name))),
+        ...[...shared.queues].map(([id, actor]) => view(id, actor, address.queues)),
+        ...[...shared.requests].map(([id, actor]) => view(id, actor, address.requests)),
+      ]
+    },
+
+    ready: () => {
+      const members = [...shared.roster.members()]
+      return members.some((member) => isHealthy(axesOf(member).health)) || (members.length > 0 && members.every((member) => axesOf(member).health !== 'unknown'))
+    },
+
+    addNode: (node) => root.send({ type: 'node.add', node }),
+    removeNode: (node) => root.send({ type: 'node.remove', node }),
+
+    setAdmission: (name, admission) => {
+      const member = shared.roster.get(name)
+      if (member === undefined) return false
+      member.node.send({ type: admission === 'open' ? 'node.resume' : admission === 'paused' ? 'node.pause' : 'node.drain' })
+      return true
+    },
+
+    stop: (graceMs) =>
+      new Promise((resolve) => {
+        draining = true
+        journal.record({ type: 'fleet.draining', at: clock.now(), running: shared.requests.size, graceMs })
+        root.subscribe({
+          next: (snapshot) => {
+            if ((snapshot as { value: unknown }).value === 'cutting') cut = shared.requests.size
+          },
+          complete: () => {
+            journal.record({ type: 'fleet.stopped', at: clock.now(), cut })
+            for (const actor of [...shared.queues.values(), ...children.values(), ...[...shared.roster.members()].map(({ runtime }) => runtime)]) {
+              ;(actor as unknown as { _stop(): void })._stop()
+            }
+            resolve({ cut })
+          },
+        })
+        root.send({ type: 'fleet.drain', graceMs })
+      }),
+  }
+}

@@ -1,0 +1,166 @@
+import type { ActorRef, Snapshot } from 'xstate'
+import type { Failure, PlacementCause } from '../src/domain/facts'
+import type { Job } from '../src/domain/job'
+import type { NodeDescription, NodeReport } from '../src/domain/node'
+import type { ReplySummary } from '../src/ports/node-gateway'
+import type { RouterError } from '../src/domain/errors'
+
+/**
+ * Every event between actors, one union per receiver. `subject.verb`: an imperative asks and may be refused, a past
+ * participle tells. Events are plain data; a job is known by its request id, messages about it carry the attempt.
+ *
+ * Addresses (systemId): `fleet`, `dispatcher`, `requests`, `queues`, `request/<id>`, `queue/<node>/<model key>`,
+ * `node/<name>`, `runtime/<name>`.
+ */
+
+/** To the root: membership and shutdown. */
+export type FleetEvent =
+  | { readonly type: 'node.add'; readonly node: NodeDescription }
+  | { readonly type: 'node.remove'; readonly node: string }
+  | { readonly type: 'fleet.drain'; readonly graceMs: number }
+  /** The last request has settled while draining. */
+  | { readonly type: 'requests.emptied' }
+
+/** To the supervisor of requests. */
+export type RequestsEvent =
+  | { readonly type: 'request.submit'; readonly job: Job }
+  /** Refuse new requests; the answer is `requests.emptied` once none is left. */
+  | { readonly type: 'requests.drain' }
+  /** End whatever still runs, in-band. */
+  | { readonly type: 'requests.cut' }
+  /** Requests that wait for a decision ask again: the dispatcher lost its memory. */
+  | { readonly type: 'requests.replace' }
+  | ChildEvent
+
+/** To the dispatcher, the one writer of the ledger. */
+export type DispatcherEvent =
+  | {
+      readonly type: 'request.place'
+      readonly job: Job
+      readonly attempt: number
+      readonly cause: PlacementCause
+      /** Nodes that failed it before. */
+      readonly excluded: readonly string[]
+    }
+  /** A slot that was granted is free again. `linger`: the node may still compute for a client that left. */
+  | { readonly type: 'slot.freed'; readonly request: string; readonly attempt: number; readonly linger?: 'prefill' | 'decode' }
+  /** The request has left, wherever it stood. */
+  | { readonly type: 'job.gone'; readonly request: string }
+  /** A queue's answer to `queue.start`: this one runs now, or nobody is there any more. */
+  | { readonly type: 'slot.taken'; readonly node: string; readonly model: string; readonly request: string; readonly attempt: number }
+  | { readonly type: 'slot.declined'; readonly node: string; readonly model: string }
+  /** A bound request left its queue without running. */
+  | { readonly type: 'bound.gone'; readonly node: string; readonly model: string }
+  | { readonly type: 'load.finished'; readonly node: string; readonly model: string; readonly tookMs: number }
+  | { readonly type: 'load.failed'; readonly node: string; readonly model: string; readonly message: string }
+  /** Health, admission, breaker, residency or inventory of a node is another now. */
+  | { readonly type: 'node.changed'; readonly node: string }
+  | { readonly type: 'node.reported'; readonly node: string; readonly report: NodeReport; readonly startedAt: number }
+  | { readonly type: 'node.gone'; readonly node: string }
+  /** To self: look at the waiting room again, one placement a turn. */
+  | { readonly type: 'room.look' }
+  | { readonly type: 'linger.ended' }
+
+/** To a request. */
+export type RequestEvent =
+  | { readonly type: 'placement.held'; readonly reason: string }
+  | { readonly type: 'placement.waiting'; readonly node?: string; readonly reason: string }
+  | { readonly type: 'placement.loading'; readonly node: string; readonly model: string }
+  | { readonly type: 'placement.bound'; readonly node: string; readonly model: string }
+  | { readonly type: 'placement.refused'; readonly error: RouterError }
+  /** The load it waited for failed, or its node went away: ask again, without that node when it failed. */
+  | { readonly type: 'placement.lost'; readonly node: string; readonly failure?: Failure }
+  | { readonly type: 'hold.ticked' }
+  | { readonly type: 'place.again' }
+  | {
+      readonly type: 'slot.granted'
+      readonly node: string
+      readonly model: string
+      readonly attempt: number
+      readonly residency: 'resident' | 'cold'
+      readonly contextTokens?: number
+      /** The queue that granted it, to be told of the release. */
+      readonly queue: string
+    }
+  | { readonly type: 'queue.refused'; readonly node: string; readonly reason: string }
+  | { readonly type: 'reply.started'; readonly firstByteMs: number }
+  | { readonly type: 'reply.finished'; readonly summary: ReplySummary }
+  | { readonly type: 'reply.failed'; readonly failure: Failure; readonly rejected: boolean }
+  | { readonly type: 'client.left'; readonly bytes?: number }
+  | { readonly type: 'request.cut'; readonly reason: 'draining' | 'internal' }
+
+/** To the supervisor of queues. */
+export type QueuesEvent =
+  | { readonly type: 'queue.enqueue'; readonly node: string; readonly model: string; readonly entry: QueueEntry }
+  | { readonly type: 'queue.start'; readonly node: string; readonly model: string }
+  | { readonly type: 'queue.withdraw'; readonly node: string; readonly model: string; readonly request: string }
+  | { readonly type: 'queues.close'; readonly node: string; readonly reason: string }
+  | ChildEvent
+
+export interface QueueEntry {
+  readonly request: string
+  readonly attempt: number
+  readonly arrivedAt: number
+  /** Its slot is reserved: it starts at once. Otherwise it is bound and waits for `queue.start`. */
+  readonly start: boolean
+  readonly residency: 'resident' | 'cold'
+  readonly contextTokens?: number
+}
+
+/** To one node:model queue. */
+export type QueueEvent =
+  | { readonly type: 'queue.enqueue'; readonly entry: QueueEntry }
+  /** The dispatcher reserved one slot for the head. */
+  | { readonly type: 'queue.start' }
+  | { readonly type: 'queue.withdraw'; readonly request: string }
+  | { readonly type: 'slot.released'; readonly request: string; readonly attempt: number; readonly linger?: 'prefill' | 'decode' }
+  | { readonly type: 'queue.close'; readonly reason: string }
+
+/** To the keeper of one node's memory. */
+export type RuntimeEvent =
+  | { readonly type: 'model.load'; readonly model: string; readonly evicts: readonly string[]; readonly cause: string; readonly contextTokens?: number; readonly deadlineMs: number }
+  | { readonly type: 'runtime.observed'; readonly report: NodeReport; readonly startedAt: number }
+  | { readonly type: 'load.done' }
+  | { readonly type: 'load.broke'; readonly message: string }
+  | { readonly type: 'runtime.forget' }
+
+/** To one node. */
+export type NodeEvent =
+  | { readonly type: 'node.pause' }
+  | { readonly type: 'node.resume' }
+  | { readonly type: 'node.drain' }
+  | { readonly type: 'node.poll' }
+  /** A request ended there well: life, whatever the polls say. */
+  | { readonly type: 'attempt.succeeded' }
+  | { readonly type: 'attempt.failed'; readonly failure: Failure }
+  /** A request has stood without a first byte for longer than it should. */
+  | { readonly type: 'request.stalled'; readonly request: string }
+  | { readonly type: 'request.unstalled'; readonly request: string }
+  | ChildEvent
+
+/** What XState tells a parent about a child. */
+export type ChildEvent =
+  | { readonly type: 'xstate.done.actor.*'; readonly actorId: string }
+  | { readonly type: 'xstate.error.actor.*'; readonly actorId: string; readonly error: unknown }
+
+type Ref<E extends { type: string }> = ActorRef<Snapshot<unknown>, E>
+export type FleetRef = Ref<FleetEvent>
+export type RequestsRef = Ref<RequestsEvent>
+export type DispatcherRef = Ref<DispatcherEvent>
+export type RequestRef = Ref<RequestEvent>
+export type QueuesRef = Ref<QueuesEvent>
+export type QueueRef = Ref<QueueEvent>
+export type NodeRef = Ref<NodeEvent>
+export type RuntimeRef = Ref<RuntimeEvent>
+
+/** Addresses, spelled once. */
+export const address = {
+  fleet: 'fleet',
+  dispatcher: 'dispatcher',
+  requests: 'requests',
+  queues: 'queues',
+  request: (id: string) => `request/${id}`,
+  queue: (node: string, modelKey: string) => `queue/${node}/${modelKey}`,
+  node: (name: string) => `node/${name}`,
+  runtime: (name: string) => `runtime/${name}`,
+} as const

@@ -1,0 +1,111 @@
+import { type Api, type Chart, flat } from './flat'
+import { address, type QueueEntry, type QueueEvent } from './protocol'
+
+export interface QueueContext {
+  readonly node: string
+  /** The node's own name for the model. */
+  readonly model: string
+  readonly key: string
+  readonly limit: number
+  /** Bound requests in the order in which they will start. */
+  readonly waiting: QueueEntry[]
+  readonly running: Map<string, QueueEntry>
+}
+
+export type QueueInput = Pick<QueueContext, 'node' | 'model' | 'key' | 'limit'>
+
+/** One node:model. Bound requests wait here; every running one was started by it and is released to it. */
+export const queueChart = {
+  id: 'queue',
+  initial: 'open',
+  states: {
+    open: {
+      on: {
+        'queue.enqueue': [{ guard: 'isReserved', actions: ['start'] }, { guard: 'hasRoom', actions: ['append'] }, { actions: ['refuse'] }],
+        'queue.start': [{ guard: 'isEmpty', actions: ['decline'] }, { actions: ['startHead'] }],
+        'queue.withdraw': { actions: ['withdraw'] },
+        'slot.released': { guard: 'isRunning', actions: ['release'] },
+        'queue.close': { target: 'closed', actions: ['refuseAll'] },
+      },
+    },
+    // The node leaves the fleet: what runs may end, nothing new begins.
+    closed: {
+      on: {
+        'queue.enqueue': { actions: ['refuse'] },
+        'queue.start': { actions: ['decline'] },
+        'queue.withdraw': { actions: ['withdraw'] },
+        'slot.released': { guard: 'isRunning', actions: ['release'] },
+      },
+    },
+  },
+} as const satisfies Chart
+
+type Of<T extends QueueEvent['type']> = Extract<QueueEvent, { type: T }>
+type QueueApi = Api<QueueEvent>
+
+const grant = (context: QueueContext, entry: QueueEntry, api: QueueApi): void => {
+  context.running.set(entry.request, entry)
+  api.send(address.request(entry.request), {
+    type: 'slot.granted',
+    node: context.node,
+    model: context.model,
+    attempt: entry.attempt,
+    residency: entry.residency,
+    queue: address.queue(context.node, context.key),
+    ...(entry.contextTokens === undefined ? {} : { contextTokens: entry.contextTokens }),
+  })
+}
+
+const refuse = (context: QueueContext, entry: QueueEntry, reason: string, api: QueueApi): void => {
+  const { node, model } = context
+  if (entry.start) api.send(address.dispatcher, { type: 'slot.freed', request: entry.request, attempt: entry.attempt })
+  else api.send(address.dispatcher, { type: 'bound.gone', node, model })
+  api.send(address.request(entry.request), { type: 'queue.refused', node, reason })
+}
+
+export const queueLogic = flat<QueueContext, QueueEvent, QueueInput>(queueChart, {
+  context: (input) => ({ ...input, waiting: [], running: new Map() }),
+  guards: {
+    isReserved: (_context, event) => (event as Of<'queue.enqueue'>).entry.start,
+    hasRoom: ({ waiting, limit }) => waiting.length < limit,
+    isEmpty: ({ waiting }) => waiting.length === 0,
+    isRunning: ({ running }, event) => {
+      const { request, attempt } = event as Of<'slot.released'>
+      return running.get(request)?.attempt === attempt
+    },
+  },
+  actions: {
+    start: (context, event, api) => grant(context, (event as Of<'queue.enqueue'>).entry, api),
+    append: ({ waiting }, event) => {
+      const { entry } = event as Of<'queue.enqueue'>
+      let at = waiting.length
+      while (at > 0 && (waiting[at - 1] as QueueEntry).arrivedAt > entry.arrivedAt) at -= 1
+      waiting.splice(at, 0, entry)
+    },
+    refuse: (context, event, api) => refuse(context, (event as Of<'queue.enqueue'>).entry, 'queue_full', api),
+    decline: ({ node, model }, _event, api) => api.send(address.dispatcher, { type: 'slot.declined', node, model }),
+    startHead: (context, _event, api) => {
+      const head = context.waiting.shift()
+      if (head === undefined) return
+      const { node, model } = context
+      api.send(address.dispatcher, { type: 'slot.taken', node, model, request: head.request, attempt: head.attempt })
+      grant(context, head, api)
+    },
+    withdraw: (context, event, api) => {
+      const { request } = event as Of<'queue.withdraw'>
+      context.running.delete(request)
+      const at = context.waiting.findIndex((entry) => entry.request === request)
+      if (at < 0) return
+      context.waiting.splice(at, 1)
+      api.send(address.dispatcher, { type: 'bound.gone', node: context.node, model: context.model })
+    },
+    release: ({ running }, event, api) => {
+      const { request, attempt, linger } = event as Of<'slot.released'>
+      running.delete(request)
+      api.send(address.dispatcher, { type: 'slot.freed', request, attempt, ...(linger === undefined ? {} : { linger }) })
+    },
+    refuseAll: (context, event, api) => {
+      for (const entry of context.waiting.splice(0)) refuse(context, entry, (event as Of<'queue.close'>).reason, api)
+    },
+  },
+})

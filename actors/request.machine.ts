@@ -1,0 +1,212 @@
+import type { RouterError } from '../src/domain/errors'
+import type { Failure, PhaseName, TerminalStatus } from '../src/domain/facts'
+import type { Job } from '../src/domain/job'
+import type { NodeDescription } from '../src/domain/node'
+import type { Flow, NodeGateway, Reply, ReplySummary } from '../src/ports/node-gateway'
+import type { Config } from '../src/domain/config'
+import type { Journal } from '../src/ports/journal'
+import { type Api, type Chart, flat } from './flat'
+import type { RequestEvent } from './protocol'
+import { settle } from './request/outcome'
+import * as steps from './request/steps'
+
+/** What a request needs from the world; bound once in the wiring. */
+export interface RequestPorts {
+  readonly gateway: Pick<NodeGateway, 'forward' | 'cut'>
+  readonly journal: Journal
+  readonly node: (name: string) => NodeDescription | undefined
+  /** The answer begins: hands it to whoever submitted the job. */
+  readonly open: (request: string, reply: Reply) => void
+  /** The request ends without an answer of a node. */
+  readonly refuse: (request: string, error: RouterError) => void
+  readonly now: () => number
+  readonly config: Pick<Config, 'limits' | 'policy' | 'health'>
+}
+
+/** Where a request stands. `reply` is set once the client has an answer's first bytes. */
+export interface RequestContext {
+  readonly job: Job
+  readonly ports: RequestPorts
+  attempt: number
+  excluded: string[]
+  phase: PhaseName
+  heldMs: number
+  heldSince: number
+  /** Node and model of the current attempt, and the queue to be told of its release. */
+  place: { readonly node: string; readonly model: string; readonly queue: string; readonly residency: 'resident' | 'cold'; readonly contextTokens?: number } | undefined
+  bound: { readonly node: string; readonly model: string } | undefined
+  flow: Flow | undefined
+  startedAt: number
+  firstByteMs: number | undefined
+  stalled: boolean
+  lastFailure: Failure | undefined
+  summary: ReplySummary | undefined
+  ending: { readonly end: TerminalStatus; readonly status: number; readonly code?: string; readonly message?: string; readonly error?: RouterError } | undefined
+  bytes: number
+}
+
+export type RequestInput = Pick<RequestContext, 'job' | 'ports'>
+
+/** What ends or moves a request while it is not at a node. */
+const placed = {
+  'placement.held': { target: 'held' },
+  'placement.waiting': { target: 'waiting' },
+  'placement.loading': { target: 'loading' },
+  'placement.bound': { target: 'queued', actions: ['rememberBound'] },
+  'placement.refused': { target: 'settled', actions: ['takeRefusal'] },
+  'placement.lost': [
+    { guard: 'mayTryAgain', target: 'placing', actions: ['excludeLost'] },
+    { target: 'settled', actions: ['failLost'] },
+  ],
+  'queue.refused': { target: 'placing' },
+  'slot.granted': { target: 'starting', actions: ['takeSlot'] },
+  'place.again': { target: 'placing' },
+} as const
+
+/** One request from submission to its one terminal status. */
+export const requestChart = {
+  id: 'request',
+  initial: 'placing',
+  on: {
+    'client.left': { target: 'settled', actions: ['noteClientLeft', 'withdraw'] },
+    'request.cut': { target: 'settled', actions: ['noteCut', 'withdraw'] },
+  },
+  states: {
+    placing: { entry: ['ask'], on: placed },
+    held: {
+      entry: ['beginHold'],
+      on: { ...placed, 'placement.held': {}, 'hold.ticked': { actions: ['askHeld'] } },
+      after: {
+        holdLimit: { target: 'settled', actions: ['expireHold', 'withdraw'] },
+        deadline: { target: 'settled', actions: ['expireDeadline', 'withdraw'] },
+      },
+    },
+    waiting: {
+      entry: ['endHold', 'tellWaiting'],
+      on: { ...placed, 'placement.waiting': {} },
+      after: { deadline: { target: 'settled', actions: ['expireDeadline', 'withdraw'] } },
+    },
+    // A slot is kept for it while its model comes into memory; the load itself belongs to the node.
+    loading: {
+      entry: ['endHold', 'tellLoading'],
+      on: { ...placed, 'placement.loading': {} },
+      after: { deadline: { target: 'settled', actions: ['expireDeadline', 'withdraw'] } },
+    },
+    // Bound to one queue (early policies).
+    queued: {
+      entry: ['endHold', 'tellWaiting'],
+      on: placed,
+      after: { deadline: { target: 'settled', actions: ['expireDeadline', 'withdraw'] } },
+    },
+    // Sent; nothing has come back yet, so another node may still be tried.
+    starting: {
+      entry: ['endHold', 'tellPrefill'],
+      effects: ['forward'],
+      on: {
+        'reply.started': { target: 'streaming', actions: ['noteFirstByte'] },
+        'reply.failed': [
+          { guard: 'isRejected', target: 'settled', actions: ['noteRejected', 'release'] },
+          { guard: 'mayTryAgain', target: 'placing', actions: ['noteFailure', 'release', 'excludeNode'] },
+          { target: 'settled', actions: ['noteFailure', 'failLast', 'release'] },
+        ],
+      },
+      after: {
+        stall: { actions: ['tellStalled'] },
+        firstByte: [
+          { guard: 'mayTryAgain', target: 'placing', actions: ['noteFirstByteTimeout', 'releaseLingering', 'excludeNode'] },
+          { target: 'settled', actions: ['noteFirstByteTimeout', 'failLast', 'releaseLingering'] },
+        ],
+      },
+    },
+    // The client has the first byte: no other node may be tried.
+    streaming: {
+      entry: ['tellGenerating'],
+      effects: ['forward'],
+      on: {
+        'reply.finished': { target: 'settled', actions: ['noteFinished', 'release'] },
+      },
+      after: {
+        streamIdle: [
+          { guard: 'isClientStalled', target: 'settled', actions: ['cutStalledClient', 'releaseLingering'] },
+          { guard: 'isSilent', target: 'settled', actions: ['cutSilent', 'releaseLingering'] },
+          { target: 'streaming', reenter: true },
+        ],
+      },
+    },
+    settled: { entry: ['settle'], final: true },
+  },
+} as const satisfies Chart
+
+export const requestLogic = flat<RequestContext, RequestEvent, RequestInput>(requestChart, {
+  context: ({ job, ports }) => ({
+    job,
+    ports,
+    attempt: 1,
+    excluded: [],
+    phase: 'placing',
+    heldMs: 0,
+    heldSince: 0,
+    place: undefined,
+    bound: undefined,
+    flow: undefined,
+    startedAt: 0,
+    firstByteMs: undefined,
+    stalled: false,
+    lastFailure: undefined,
+    summary: undefined,
+    ending: undefined,
+    bytes: 0,
+  }),
+  delays: {
+    holdLimit: ({ ports, heldMs }) => Math.max(0, ports.config.policy.holdTimeoutMs - heldMs),
+    deadline: ({ job, ports }) => (job.deadlineAt === undefined ? Number.POSITIVE_INFINITY : Math.max(0, job.deadlineAt - ports.now())),
+    firstByte: ({ ports }) => ports.config.limits.firstTokenTimeoutMs,
+    stall: ({ ports }) => ports.config.health.stallAfterMs,
+    streamIdle: steps.untilIdleMs,
+  },
+  guards: {
+    mayTryAgain: ({ attempt, ports }) => attempt <= ports.config.policy.retries,
+    isRejected: (_context, event) => (event as Extract<RequestEvent, { type: 'reply.failed' }>).rejected,
+    isSilent: steps.isSilent,
+    isClientStalled: steps.isClientStalled,
+  },
+  actions: { ...steps.actions, settle },
+  effects: {
+    forward: (context, api, signal) => forward(context, api, signal),
+  },
+})
+
+const forward = (context: RequestContext, api: Api<RequestEvent>, signal: AbortSignal): void => {
+  const { job, ports, place } = context
+  const node = place === undefined ? undefined : ports.node(place.node)
+  const send = (event: RequestEvent) => {
+    if (!signal.aborted) api.self.send(event)
+  }
+  if (place === undefined || node === undefined) {
+    const failure: Failure = { class: 'connect', message: 'The node left the fleet.', bytes: 0, elapsedMs: 0 }
+    send({ type: 'reply.failed', failure, rejected: false })
+    return
+  }
+  context.flow = ports.gateway.forward(
+    {
+      request: job.id,
+      attempt: context.attempt,
+      node,
+      model: place.model,
+      ...(place.contextTokens === undefined ? {} : { contextTokens: place.contextTokens }),
+    },
+    {
+      started: (reply, firstByteMs) => {
+        ports.open(job.id, reply)
+        send({ type: 'reply.started', firstByteMs })
+      },
+      finished: (summary) => send({ type: 'reply.finished', summary }),
+      failed: (failure, rejected) => {
+        if (rejected !== undefined) ports.open(job.id, rejected)
+        send({ type: 'reply.failed', failure, rejected: rejected !== undefined })
+      },
+      left: (bytes) => send({ type: 'client.left', bytes }),
+    },
+    signal,
+  )
+}

@@ -1,0 +1,114 @@
+import type { AnyActorRef } from 'xstate'
+import { modelKey } from '../src/domain/job'
+import type { NodeDescription, NodeReport, StoredModel } from '../src/domain/node'
+
+/** One node as the others find it: its actors and what it last listed. */
+export interface Member {
+  readonly description: NodeDescription
+  readonly node: AnyActorRef
+  readonly runtime: AnyActorRef
+  /** Undefined until the first report. */
+  inventory?: ReadonlyMap<string, StoredModel>
+  report?: NodeReport
+  lastReportAt?: number
+  pollMs?: number
+}
+
+/**
+ * Who is there: the one index from model to nodes, so that a decision looks only at nodes that hold the model, however
+ * many there are. Written by the fleet (members) and by node actors (reports) as plain calls; read by everybody.
+ */
+export interface Roster {
+  join(member: Member): void
+  leave(name: string): Member | undefined
+  get(name: string): Member | undefined
+  members(): IterableIterator<Member>
+  readonly size: number
+  reported(name: string, report: NodeReport, at: number, pollMs: number): void
+  /** Nodes that list the model or hold it. */
+  holding(key: string): ReadonlySet<string>
+  /** Some node, here now or gone, listed it once. */
+  wasListed(key: string): boolean
+  /** Measured memory of the model where it was last seen loaded, in GB. */
+  measuredGb(key: string): number | undefined
+  /** Every configured node has answered at least once. */
+  allInventoried(): boolean
+  /** Every model key that some node lists now. */
+  keys(): IterableIterator<string>
+}
+
+const NONE: ReadonlySet<string> = new Set()
+
+const inventoryOf = (report: NodeReport): Map<string, StoredModel> => {
+  const inventory = new Map<string, StoredModel>()
+  for (const model of report.models) {
+    for (const name of [model.name, ...(model.aliases ?? [])]) {
+      const key = modelKey(name)
+      if (!inventory.has(key)) inventory.set(key, model)
+    }
+  }
+  for (const resident of report.resident) {
+    const key = modelKey(resident.name)
+    if (!inventory.has(key)) inventory.set(key, { name: resident.name })
+  }
+  return inventory
+}
+
+export const createRoster = (): Roster => {
+  const members = new Map<string, Member>()
+  const byModel = new Map<string, Set<string>>()
+  const listed = new Set<string>()
+  const sizes = new Map<string, number>()
+
+  const unlist = (name: string, keys: Iterable<string>): void => {
+    for (const key of keys) {
+      const holders = byModel.get(key)
+      holders?.delete(name)
+      if (holders?.size === 0) byModel.delete(key)
+    }
+  }
+
+  return {
+    join: (member) => void members.set(member.description.name, member),
+    leave: (name) => {
+      const member = members.get(name)
+      members.delete(name)
+      unlist(name, member?.inventory?.keys() ?? [])
+      return member
+    },
+    get: (name) => members.get(name),
+    members: () => members.values(),
+    get size() {
+      return members.size
+    },
+    reported: (name, report, at, pollMs) => {
+      const member = members.get(name)
+      if (member === undefined) return
+      const inventory = inventoryOf(report)
+      unlist(name, [...(member.inventory?.keys() ?? [])].filter((key) => !inventory.has(key)))
+      for (const key of inventory.keys()) {
+        listed.add(key)
+        const holders = byModel.get(key)
+        if (holders === undefined) byModel.set(key, new Set([name]))
+        else holders.add(name)
+      }
+      for (const { name: model, memoryGb, state } of report.resident) {
+        if (memoryGb !== undefined && state === 'ready') sizes.set(modelKey(model), memoryGb)
+      }
+      member.inventory = inventory
+      member.report = report
+      member.lastReportAt = at
+      member.pollMs = pollMs
+    },
+    holding: (key) => byModel.get(key) ?? NONE,
+    wasListed: (key) => listed.has(key),
+    measuredGb: (key) => sizes.get(key),
+    allInventoried: () => {
+      for (const { description, inventory } of members.values()) {
+        if (description.origin === 'configured' && inventory === undefined) return false
+      }
+      return true
+    },
+    keys: () => byModel.keys(),
+  }
+}

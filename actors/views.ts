@@ -1,0 +1,131 @@
+import { modelKey } from '../src/domain/job'
+import type { ModelView, NodeView, QueueView, Waiter } from '../src/ports/fleet'
+import { slotsOf } from '../src/placement/concurrency'
+import type { Ledger } from '../src/placement/ledger'
+import type { Room } from '../src/placement/room'
+import type { NodeContext } from './node.machine'
+import type { QueueContext } from './queue.machine'
+import type { Member, Roster } from './roster'
+import { availableGbOn, axesOf, residentOn } from './view'
+import type { Shared } from './wiring'
+
+const stateWord = (member: Member, quarantined: boolean): string => {
+  if (quarantined) return 'quarantined'
+  const { health, admission, breaker } = axesOf(member)
+  if (health === 'offline') return 'offline'
+  if (breaker === 'open') return 'circuit_open'
+  if (admission !== 'open') return admission
+  return health
+}
+
+const queueViewOf = (member: Member, model: string, ledger: Ledger): QueueView => {
+  const { description } = member
+  const resident = residentOn(member)
+  const account = ledger.account(description.name, model)
+  const here = resident.find(({ name }) => modelKey(name) === modelKey(model))
+  const headroomGb = availableGbOn(member, resident, ledger)
+  const { slots, basis } = slotsOf({
+    kind: description.kind,
+    ...(description.maxConcurrency === undefined ? {} : { configured: description.maxConcurrency }),
+    ...(here?.slots === undefined ? {} : { reported: here.slots }),
+    ...(headroomGb === undefined ? {} : { headroomGb }),
+  })
+  return {
+    node: description.name,
+    model,
+    slots,
+    slotsBasis: basis,
+    inFlight: account.reserved - account.lingering,
+    waiting: account.bound,
+    lingering: account.lingering,
+  }
+}
+
+const queuesOf = (member: Member, shared: Shared): readonly QueueView[] => {
+  const models = new Map(residentOn(member).map(({ name }) => [modelKey(name), name]))
+  for (const queue of shared.queues.values()) {
+    const { node, model } = (queue.getSnapshot() as { context: QueueContext }).context
+    if (node === member.description.name && !models.has(modelKey(model))) models.set(modelKey(model), model)
+  }
+  return [...models.values()].map((model) => queueViewOf(member, model, shared.desk.ledger))
+}
+
+export const nodeViewOf = (member: Member, shared: Shared, quarantined: boolean): NodeView => {
+  const { description, report, lastReportAt, pollMs } = member
+  const { ledger } = shared.desk
+  const axes = axesOf(member)
+  const context = (member.node.getSnapshot() as { context: NodeContext }).context
+  const resident = residentOn(member)
+  const memoryGb = description.memoryGb ?? report?.memoryGb
+  const freeGb = report?.freeGb ?? availableGbOn(member, resident, ledger)
+  const loading = ledger.loading(description.name)
+  return {
+    name: description.name,
+    kind: description.kind,
+    url: description.url,
+    origin: description.origin,
+    tags: description.tags,
+    ...(report?.version === undefined ? {} : { version: report.version }),
+    ...axes,
+    ...(context.healthReason === undefined ? {} : { healthReason: context.healthReason }),
+    ...(axes.breaker === 'closed' || context.breakerReason === undefined ? {} : { breakerReason: context.breakerReason }),
+    ...(axes.breaker === 'closed' || context.breakerSince === undefined ? {} : { breakerSince: context.breakerSince, breakerRetryAt: context.breakerSince + context.retryMs }),
+    state: stateWord(member, quarantined),
+    ...(lastReportAt === undefined ? {} : { lastReportAt }),
+    ...(pollMs === undefined ? {} : { pollMs }),
+    ...(report?.pressure === undefined ? {} : { pressure: report.pressure }),
+    ...(memoryGb === undefined ? {} : { memoryGb }),
+    ...(freeGb === undefined ? {} : { freeGb }),
+    ...(loading?.costGb === undefined ? {} : { claimedGb: loading.costGb }),
+    ...(description.maxConcurrency === undefined ? {} : { maxConcurrency: description.maxConcurrency }),
+    inFlight: ledger.nodeInFlight(description.name),
+    ...(loading === undefined ? {} : { loading: loading.model }),
+    models: report?.models ?? [],
+    resident,
+    queues: queuesOf(member, shared),
+  }
+}
+
+/** Every model that some node lists, by name; aliases of one stored model are one entry. */
+export const modelViews = (roster: Roster, ledger: Ledger): readonly ModelView[] => {
+  const views = new Map<string, { name: string; nodes: ModelView['nodes'][number][] }>()
+  for (const member of roster.members()) {
+    const { description, report } = member
+    const resident = residentOn(member)
+    const online = ['online', 'suspect'].includes(axesOf(member).health)
+    const loading = ledger.loading(description.name)?.model
+    for (const stored of report?.models ?? []) {
+      if (description.models !== undefined && !description.models.some((listed) => modelKey(listed) === modelKey(stored.name))) continue
+      const key = modelKey(stored.name)
+      const here = resident.find(({ name }) => modelKey(name) === key)
+      const state = here?.state === 'ready' ? 'resident' : here !== undefined || (loading !== undefined && modelKey(loading) === key) ? 'loading' : 'disk'
+      const view = views.get(key) ?? { name: stored.name, nodes: [] }
+      view.nodes.push({ node: description.name, name: stored.name, online, state, stored, ...(here === undefined ? {} : { resident: here }) })
+      views.set(key, view)
+    }
+  }
+  return [...views].map(([key, { name, nodes }]) => ({ key, name, nodes })).sort((a, b) => (a.key < b.key ? -1 : 1))
+}
+
+/** Everybody who waits, with place and reason; the ones whose model is being loaded and the bound ones too. */
+export const waitersOf = (room: Room, shared: Shared, loading: ReadonlyMap<string, { id: string; asked: string; arrivedAt: number }>, now: number): readonly Waiter[] => {
+  const waiters: Waiter[] = []
+  const places = new Map<string, number>()
+  for (const { job, standing, reason, tentative } of room.entries()) {
+    const key = modelKey(job.models[0] ?? job.asked)
+    const position = (places.get(key) ?? 0) + 1
+    places.set(key, position)
+    waiters.push({ request: job.id, model: job.asked, kind: standing, sinceMs: now - job.arrivedAt, position, reason, ...(tentative === undefined ? {} : { node: tentative }) })
+  }
+  for (const { id, asked, arrivedAt } of loading.values()) {
+    const node = shared.desk.ledger.held(id)?.node
+    waiters.push({ request: id, model: asked, kind: 'loading', sinceMs: now - arrivedAt, position: 1, reason: 'cold_load', ...(node === undefined ? {} : { node }) })
+  }
+  for (const queue of shared.queues.values()) {
+    const { node, model, waiting } = (queue.getSnapshot() as { context: QueueContext }).context
+    for (const [at, { request, arrivedAt }] of waiting.entries()) {
+      waiters.push({ request, model, kind: 'bound', node, sinceMs: now - arrivedAt, position: at + 1, reason: 'busy' })
+    }
+  }
+  return waiters
+}

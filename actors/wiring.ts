@@ -1,0 +1,133 @@
+import { type AnyActorRef, fromPromise } from 'xstate'
+import type { Config } from '../src/domain/config'
+import type { RouterError } from '../src/domain/errors'
+import type { NodeDescription } from '../src/domain/node'
+import { createLedger } from '../src/placement/ledger'
+import { policyNamed } from '../src/placement/policies'
+import { createRoom } from '../src/placement/room'
+import type { Clock } from '../src/ports/clock'
+import type { Journal } from '../src/ports/journal'
+import type { NodeGateway, Reply } from '../src/ports/node-gateway'
+import type { Samples } from '../src/ports/samples'
+import { type DispatcherContext, dispatcherLogic } from './dispatcher.machine'
+import { rebuilt } from './dispatcher/rebuild'
+import type { Nursery } from './fleet.machine'
+import { nodeMachine, type Poll } from './node.machine'
+import { address } from './protocol'
+import { queuesLogic } from './queues.machine'
+import type { RequestPorts } from './request.machine'
+import { requestsLogic } from './requests.machine'
+import type { Roster } from './roster'
+import { spawn } from './spawn'
+
+export interface Ports {
+  readonly gateway: NodeGateway
+  readonly clock: Clock
+  readonly journal: Journal
+  readonly samples: Samples
+  /** Fine-grained time in ms, for measuring how long a decision takes. */
+  readonly precise: () => number
+  /** ms since the epoch of the last byte of any answer from the node, or 0. */
+  readonly lastProgressAt: (node: string) => number
+}
+
+/** Hands a reply or a refusal to whoever submitted the request. */
+export interface Callers {
+  open(request: string, reply: Reply): void
+  refuse(request: string, error: RouterError): void
+}
+
+export interface Shared {
+  readonly roster: Roster
+  readonly queues: Map<string, AnyActorRef>
+  readonly requests: Map<string, AnyActorRef>
+  /** The dispatcher's ledger and room, for views; only the dispatcher writes them. */
+  readonly desk: Pick<DispatcherContext, 'ledger' | 'room'> & { ledger: DispatcherContext['ledger']; room: DispatcherContext['room'] }
+}
+
+/**
+ * Binds ports to machines. Read top down it is the supervision tree:
+ *
+ *     fleet
+ *     ├── queues                 opens queues on demand; a broken queue's requests are placed again
+ *     │   └── queue/<node>/<model>   bound requests wait here; every running one was started by it
+ *     ├── dispatcher             one placement per turn; owns the ledger of slots and the waiting room
+ *     ├── requests               one actor per request; a broken one is answered for, its slot released
+ *     │   └── request/<id>           placing, held, waiting, loading, queued, starting, streaming, settled
+ *     └── node/<name>            health x admission x breaker, its own poll loop; restarted, then quarantined
+ *         └── runtime/<name>         what is in memory there; loads, one at a time
+ */
+export const nurseryFor = (config: Config, ports: Ports, shared: Shared, callers: Callers): Nursery => {
+  const { gateway, clock, journal, samples, precise, lastProgressAt } = ports
+  const { roster } = shared
+  const now = () => clock.now()
+
+  const requestPorts: RequestPorts = {
+    gateway,
+    journal,
+    node: (name) => roster.get(name)?.description,
+    open: callers.open,
+    refuse: callers.refuse,
+    now,
+    config,
+  }
+
+  const node = nodeMachine.provide({
+    actors: {
+      poll: fromPromise<Poll, { readonly node: NodeDescription }>(async ({ input, signal }) => {
+        const startedAt = now()
+        const report = await gateway.report(input.node, signal)
+        return { report, startedAt, tookMs: now() - startedAt }
+      }),
+    },
+  })
+
+  return {
+    queues: (parent) => spawn(parent, queuesLogic, address.queues, { registry: shared.queues, limit: config.limits.queuePerNode, journal, now }),
+
+    dispatcher: (parent) => {
+      const desk = rebuilt({ ledger: createLedger(), room: createRoom() }, shared.queues, now())
+      shared.desk.ledger = desk.ledger
+      shared.desk.room = desk.room
+      return spawn(parent, dispatcherLogic, address.dispatcher, {
+        ...desk,
+        roster,
+        policy: policyNamed(config.policy.use),
+        samples,
+        journal,
+        config,
+        now,
+        precise,
+        loading: new Map(),
+        lingering: new Map(),
+      })
+    },
+
+    requests: (parent) =>
+      spawn(parent, requestsLogic, address.requests, {
+        registry: shared.requests,
+        ports: requestPorts,
+        journal,
+        limit: config.limits.concurrent ?? Number.POSITIVE_INFINITY,
+      }),
+
+    node: (parent, description) => {
+      // The actors are in the roster before they start, since their first act may look themselves up there.
+      const absent = undefined as unknown as AnyActorRef
+      const before = roster.get(description.name)
+      roster.join({ ...(before ?? {}), description, node: before?.node ?? absent, runtime: before?.runtime ?? absent })
+      const actor = spawn(parent, node, address.node(description.name), {
+        node: description,
+        roster,
+        journal,
+        runtime: { load: gateway.load.bind(gateway), journal, now },
+        now,
+        lastProgressAt,
+        health: config.health,
+      })
+      const joined = roster.get(description.name)
+      if (joined !== undefined) roster.join({ ...joined, node: actor })
+      return actor
+    },
+  }
+}

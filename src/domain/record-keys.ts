@@ -1,0 +1,29 @@
+import { sameModel } from './job'
+import type { DecisionRecord } from './record'
+
+/** The model that the request ran on (the node's own name), else the one that it was last bound for, else the asked one. */
+export const recordModel = (record: DecisionRecord): string =>
+  record.outcome?.model ?? lastPlaced(record)?.model ?? record.asked.model
+
+/** The node that the request ran on, else the one that the last decision named. */
+export const recordNode = (record: DecisionRecord): string | undefined =>
+  record.outcome?.node ?? lastPlaced(record)?.node
+
+/** The last decision that named a node. */
+export const lastPlaced = (record: DecisionRecord): DecisionRecord['rounds'][number]['decision'] | undefined =>
+  record.rounds.findLast((round) => round.decision.node !== undefined)?.decision
+
+export interface RecordFilter {
+  readonly model?: string
+  readonly node?: string
+  /** A terminal status, or `running`. */
+  readonly end?: string
+  readonly clientRequestId?: string
+}
+
+/** Whether the record passes every filter that is given. */
+export const recordMatches = (record: DecisionRecord, { model, node, end, clientRequestId }: RecordFilter): boolean =>
+  (model === undefined || sameModel(recordModel(record), model)) &&
+  (node === undefined || recordNode(record) === node) &&
+  (end === undefined || (record.outcome?.end ?? 'running') === end) &&
+  (clientRequestId === undefined || record.asked.clientRequestId === clientRequestId)

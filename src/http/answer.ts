@@ -1,0 +1,63 @@
+import { RouterError } from '../domain/errors'
+import { addCors } from './cors'
+import { clientRequestId } from './context'
+import type { ServerDeps } from './deps'
+import { createGuard } from './guard'
+import { setHeaders } from './header-values'
+import { type Call, pathOf, type Route } from './route'
+
+type Answer = (route: Route, request: Request) => Promise<Response>
+
+/** The cause of an internal error for the log. Parsers quote their input, so their messages stay out. */
+const causeOf = ({ cause, message }: RouterError): string => {
+  if (!(cause instanceof Error)) return message
+  return cause instanceof SyntaxError ? cause.name : `${cause.name}: ${cause.message}`
+}
+
+/** Runs one route for one request: checks first, errors in the client's dialect, our headers on whatever comes out. */
+export const createAnswer = (deps: ServerDeps, isLocalPeer: (request: Request) => boolean): Answer => {
+  const { config, instance, decisions, replyHeaders, random, clock, log } = deps
+  const guard = createGuard(config, instance)
+
+  const refuse = (route: Route, call: Call, thrown: unknown): Response => {
+    const error = RouterError.from(thrown)
+    if (error.code === 'internal')
+      log.warn({ request: call.id, path: route.path, cause: causeOf(error) }, 'the router failed on a request')
+    return route.refuser.refuse(error.with({ requestId: call.id }))
+  }
+
+  const run = async (route: Route, call: Call): Promise<Response> => {
+    try {
+      const caller = guard.check(route, call.request, () => isLocalPeer(call.request))
+      return await route.handle(caller ? { ...call, caller } : call)
+    } catch (thrown) {
+      return refuse(route, call, thrown)
+    }
+  }
+
+  // Whatever goes wrong in telling why, the answer itself stands.
+  const tellWhy = (headers: Headers, { id, request }: Call): void => {
+    try {
+      const record = decisions.get(id)
+      if (record) setHeaders(headers, replyHeaders(record, { explain: request.headers.get('x-fleet-explain') === '1' }))
+    } catch (error) {
+      log.warn({ request: id, cause: causeOf(RouterError.from(error)) }, 'the headers of an answer could not be made')
+    }
+  }
+
+  const sign = (headers: Headers, call: Call): void => {
+    tellWhy(headers, call)
+    const clientId = clientRequestId(call.request.headers)
+    if (clientId) headers.set('x-client-request-id', clientId)
+    headers.set('x-request-id', call.id)
+    headers.set('x-fleet-instance', instance)
+    addCors(call.request, headers)
+  }
+
+  return async (route, request) => {
+    const call: Call = { request, id: random.id('req'), at: clock.now(), path: pathOf(request.url) }
+    const response = await run(route, call)
+    sign(response.headers, call)
+    return response
+  }
+}

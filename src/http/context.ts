@@ -1,0 +1,63 @@
+import { RouterError } from '../domain/errors'
+import type { Priority } from '../domain/job'
+import type { Arrival } from '../wire/dialect'
+import type { Caller } from './auth'
+
+const priorities: readonly Priority[] = ['critical', 'normal', 'batch']
+
+/** Characters of a client's own request id that are kept, echoed and searchable. */
+const maxClientIdLength = 128
+const maxSessionLength = 256
+const maxTags = 16
+const maxTagLength = 64
+/** A deadline further away than a year is no deadline. */
+const maxDeadlineSeconds = 31_536_000
+
+const priorityOf = (value: string | null): Priority => {
+  if (value === null || value.trim() === '') return 'normal'
+  const wanted = value.trim().toLowerCase()
+  const priority = priorities.find((known) => known === wanted)
+  if (priority) return priority
+  throw new RouterError('invalid_request', `X-Fleet-Priority must be one of ${priorities.join(', ')}.`, {
+    param: 'X-Fleet-Priority',
+  })
+}
+
+const deadlineOf = (value: string | null, at: number): number | undefined => {
+  if (value === null) return undefined
+  const seconds = /^\d+(\.\d+)?$/.test(value.trim()) ? Number(value) : Number.NaN
+  if (seconds > 0 && seconds <= maxDeadlineSeconds) return at + seconds * 1_000
+  throw new RouterError('invalid_request', 'X-Fleet-Deadline must be a number of seconds above 0, such as 30 or 2.5.', {
+    param: 'X-Fleet-Deadline',
+  })
+}
+
+const tagsOf = (value: string | null): readonly string[] =>
+  (value ?? '')
+    .split(',')
+    .map((tag) => tag.trim().slice(0, maxTagLength))
+    .filter((tag) => tag !== '')
+    .slice(0, maxTags)
+
+/** The client's own request id, if it is short and printable enough to be echoed and stored. */
+export const clientRequestId = (headers: Headers): string | undefined => {
+  const id = headers.get('x-request-id')?.trim()
+  return id && id.length <= maxClientIdLength && /^[\x21-\x7e]+$/.test(id) ? id : undefined
+}
+
+/** What the `X-Fleet-*` headers and the key say about a request. Throws `invalid_request` naming the header. */
+export const contextOf = (headers: Headers, at: number, caller: Caller | undefined): Arrival['context'] => {
+  const pin = headers.get('x-fleet-node')?.trim()
+  const session = headers.get('x-fleet-session')?.trim().slice(0, maxSessionLength)
+  const clientId = clientRequestId(headers)
+  const deadlineAt = deadlineOf(headers.get('x-fleet-deadline'), at)
+  return {
+    priority: priorityOf(headers.get('x-fleet-priority')),
+    tags: tagsOf(headers.get('x-fleet-tags')),
+    ...(pin ? { pin } : {}),
+    ...(session ? { session } : {}),
+    ...(clientId ? { clientRequestId: clientId } : {}),
+    ...(deadlineAt === undefined ? {} : { deadlineAt }),
+    ...(caller ? { key: caller.name } : {}),
+  }
+}

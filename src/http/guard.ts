@@ -1,0 +1,51 @@
+import type { Config } from '../domain/config'
+import { RouterError } from '../domain/errors'
+import { createAuth, type Caller } from './auth'
+import { isForeignPage, isTrustedHost } from './origin'
+import type { Route } from './route'
+
+export interface Guard {
+  /** The caller, if the request may pass; throws `loop_detected`, `unauthorized` or `forbidden`. */
+  check(route: Route, request: Request, isLocalPeer: () => boolean): Caller | undefined
+}
+
+/** Routers put their instance id into `X-Fleet-Via`, so a request that carries ours has come back to us. */
+const hasBeenHere = (headers: Headers, instance: string): boolean =>
+  (headers.get('x-fleet-via') ?? '').split(',').some((id) => id.trim() === instance)
+
+/** The checks before any route. Without keys it is the browser of the machine's user that must not be turned against it. */
+export const createGuard = (config: Pick<Config, 'server' | 'auth'>, instance: string): Guard => {
+  const auth = createAuth(config.auth)
+
+  const checkOpen = (route: Route, request: Request, isLocalPeer: () => boolean): void => {
+    const host = request.headers.get('host')
+    const origin = request.headers.get('origin')
+    if (route.method !== 'GET' && origin !== null && isForeignPage(origin, host)) {
+      throw new RouterError('forbidden', 'Pages of other sites may not use this router.', {
+        hint: 'Set auth.mode = "keys" and give the page a key.',
+      })
+    }
+    if (route.access === 'admin' && !isTrustedHost(host, config.server.host)) {
+      throw new RouterError('forbidden', 'This host name may not be used to change anything.', {
+        hint: `Use the address of the router, such as http://127.0.0.1:${config.server.port}, or set auth.mode = "keys".`,
+      })
+    }
+    if (route.access === 'metrics' && !isLocalPeer()) {
+      throw new RouterError('forbidden', 'Without keys, metrics are for this machine only.', {
+        hint: 'Set auth.mode = "keys" and use a key with the scope "metrics".',
+      })
+    }
+  }
+
+  return {
+    check: (route, request, isLocalPeer) => {
+      if (hasBeenHere(request.headers, instance)) {
+        throw new RouterError('loop_detected', 'This request has been through this router before.', {
+          hint: 'One of the nodes of this router leads back to it; remove it from fleet.toml.',
+        })
+      }
+      if (config.auth.mode === 'open') checkOpen(route, request, isLocalPeer)
+      return auth.admit(route.access, request.headers)
+    },
+  }
+}

@@ -1,0 +1,119 @@
+import type { Socket } from 'bun'
+import { Answer, type Line } from './http1-answer'
+import type { Target } from './http1-request'
+import type { UpstreamReply } from './upstream'
+
+/** What a connection tells its pool. */
+export interface ConnectionOwner {
+  /** An exchange ended well; the connection can carry another for so long (ms). */
+  onIdle(connection: Connection, reusableMs: number): void
+  /** A reused connection gave no answer at all: the other idle ones of that origin are probably as dead. */
+  onUnanswered(target: Target): void
+  onClosed(connection: Connection): void
+}
+
+/** One socket to a node, one request at a time. */
+export class Connection implements Line {
+  readonly target: Target
+  /** ms since the epoch until which it may be reused; 0 while it carries a request. */
+  reusableUntil = 0
+  closed = false
+
+  readonly #socket: Socket<unknown>
+  readonly #owner: ConnectionOwner
+  readonly #now: () => number
+  #answer: Answer | undefined
+  #requests = 0
+  #outgoing: Uint8Array[] = []
+  #offset = 0
+
+  constructor(target: Target, socket: Socket<unknown>, owner: ConnectionOwner, now: () => number) {
+    this.target = target
+    this.#socket = socket
+    this.#owner = owner
+    this.#now = now
+    // A token is a small packet: it must not wait for the acknowledgement of the one before.
+    socket.setNoDelay(true)
+    socket.setKeepAlive(true, 30_000)
+  }
+
+  /** Writes an encoded request; resolves with the head of the answer, rejects with a `NodeFault`. */
+  exchange(request: Uint8Array[], signal: AbortSignal): Promise<UpstreamReply> {
+    this.reusableUntil = 0
+    this.#requests += 1
+    this.#outgoing = request
+    this.#offset = 0
+    const answer = new Answer(this, signal, this.#now)
+    this.#answer = answer
+    this.onDrain()
+    return answer.begun
+  }
+
+  onData(bytes: Buffer): void {
+    if (this.#answer) this.#answer.receive(bytes)
+    // Nothing was asked: whatever this is, it is not the answer to the next request.
+    else this.#terminate()
+  }
+
+  onDrain(): void {
+    while (this.#outgoing.length > 0) {
+      const part = this.#outgoing[0] as Uint8Array
+      const written = this.#socket.write(this.#offset === 0 ? part : part.subarray(this.#offset))
+      // Closed: `onClose` follows and fails the answer, unless the answer is here already.
+      if (written < 0) return
+      this.#offset += written
+      if (this.#offset < part.length) return
+      this.#outgoing.shift()
+      this.#offset = 0
+    }
+  }
+
+  onEnd(): void {
+    this.onClose(undefined)
+    this.#socket.end()
+  }
+
+  onClose(error: Error | undefined): void {
+    if (!this.closed) {
+      this.closed = true
+      this.#owner.onClosed(this)
+    }
+    const answer = this.#answer
+    this.#answer = undefined
+    answer?.disconnected(error, this.#requests > 1)
+  }
+
+  pause(): void {
+    if (!this.closed) this.#socket.pause()
+  }
+
+  resume(): void {
+    if (!this.closed) this.#socket.resume()
+  }
+
+  release(reusableMs: number): void {
+    this.#answer = undefined
+    if (this.closed) return
+    // An answer that overtook its request leaves the rest of the request in the way of the next.
+    if (reusableMs <= 0 || this.#outgoing.length > 0) this.end()
+    else this.#owner.onIdle(this, reusableMs)
+  }
+
+  destroy(unanswered: boolean): void {
+    this.#answer = undefined
+    if (unanswered && this.#requests > 1) this.#owner.onUnanswered(this.target)
+    this.#terminate()
+  }
+
+  /** Closes politely: for a connection that owes nothing. */
+  end(): void {
+    this.onClose(undefined)
+    this.#socket.end()
+  }
+
+  /** With a reset: an engine that is computing learns it at its next look at the socket, not when a buffer fills. */
+  #terminate(): void {
+    this.onClose(undefined)
+    this.#socket.terminate()
+  }
+}

@@ -1,0 +1,268 @@
+import { RouterError } from '../domain/errors'
+import type { Failure } from '../domain/facts'
+import type { Clock } from '../ports/clock'
+import { type Call, type Flow, NodeFault, type ReplyListener, type ReplySummary } from '../ports/node-gateway'
+import type { Exchange, ReplyTransform, Timing, UpstreamRequest } from '../wire/exchange'
+import { createOutlet, type Outlet } from './relay-outlet'
+import { join, readErrorBody, refusalClass, refusalMessage, unusableContent } from './relay-refusal'
+import type { UpstreamReply } from './upstream'
+
+/** An answer that is not streamed is kept back up to here, so that another node can still replace one that dies. */
+const WHOLE_LIMIT_BYTES = 1024 * 1024
+
+export interface RelayOptions {
+  readonly call: Call
+  readonly exchange: Exchange
+  readonly request: UpstreamRequest
+  readonly listener: ReplyListener
+  readonly signal: AbortSignal
+  readonly clock: Clock
+  /** Nothing more will be heard or can be cut. */
+  onOver(): void
+}
+
+/**
+ * Carries one answer from a node to its client. Until `started` nothing has reached the client and every failure may be
+ * tried elsewhere; after it, whatever happens ends the client's body, in-band where the protocol has a place for it.
+ */
+export class Relay {
+  readonly flow: Flow
+
+  readonly #options: RelayOptions
+  readonly #timing: Timing
+  readonly #onAbort = (): void => this.#aborted()
+  #reply: UpstreamReply | undefined
+  #transform: ReplyTransform | undefined
+  #outlet: Outlet | undefined
+  /** Output that the client has not got: all of it before `started`, at most one piece afterwards. */
+  #held: Uint8Array[] = []
+  #heldBytes = 0
+  #sentBytes = 0
+  #isOver = false
+
+  constructor(options: RelayOptions) {
+    const { clock, signal } = options
+    const sentAt = clock.now()
+    this.#options = options
+    this.#timing = { sentAt, firstByteAt: 0, loadMs: 0, now: () => clock.now() }
+    this.flow = { lastByteAt: sentAt, bytes: 0, clientStalledSince: 0 }
+    signal.addEventListener('abort', this.#onAbort)
+  }
+
+  async run(sent: Promise<UpstreamReply>): Promise<void> {
+    try {
+      const reply = await sent
+      if (this.#isOver) return reply.close()
+      this.#reply = reply
+      await this.#carry(reply)
+    } catch (error) {
+      this.#broken(error)
+    }
+  }
+
+  /** Ends the client's body with the dialect's in-band error; before the first byte, the attempt as failed. */
+  cut(failure: Failure): void {
+    if (!this.#isOver) this.#failOrBreakOff(failure)
+  }
+
+  async #carry(reply: UpstreamReply): Promise<void> {
+    this.flow.lastByteAt = this.#options.clock.now()
+    if (reply.status < 200 || reply.status > 299) return this.#refused(reply)
+    const unusable = unusableContent(reply)
+    if (unusable) return this.#fail(this.#failure('bad_content', unusable, reply.status))
+
+    const { exchange, request, call } = this.#options
+    const transform = exchange.reply(request, call.model, this.#timing)
+    this.#transform = transform
+    for (;;) {
+      const chunk = await reply.read()
+      if (this.#isOver) return
+      if (!chunk) return this.#ended(transform)
+      this.#arrived(chunk, transform)
+      this.#hold(transform.push(chunk))
+      const outlet = this.#outlet ?? this.#begin(transform)
+      if (outlet?.isWanted()) this.#flush(outlet)
+      else if (outlet && this.#held.length > 0) await this.#deliver(outlet)
+      if (this.#isOver) return
+    }
+  }
+
+  #arrived(chunk: Uint8Array, transform: ReplyTransform): void {
+    const now = this.#options.clock.now()
+    this.flow.lastByteAt = now
+    this.flow.bytes += chunk.length
+    // Set ahead of the push that begins the answer, so that the transform can already tell the time it took.
+    if (!transform.begun()) this.#timing.firstByteAt = now
+  }
+
+  #hold(output: Uint8Array | undefined): void {
+    if (!output || output.length === 0) return
+    this.#held.push(output)
+    this.#heldBytes += output.length
+  }
+
+  /** Gives the reply to the client once there is something that it must see; from then on it has an outlet. */
+  #begin(transform: ReplyTransform): Outlet | undefined {
+    const problem = transform.problem()
+    if (problem) {
+      this.#fail(this.#failure('error_event', problem.message, problem.status))
+      return undefined
+    }
+    const { job } = this.#options.exchange
+    if (!(job.stream && transform.begun()) && this.#heldBytes <= WHOLE_LIMIT_BYTES) return undefined
+    const outlet = createOutlet(() => this.#cancelled())
+    this.#outlet = outlet
+    this.#started(transform, outlet.stream)
+    return outlet
+  }
+
+  #started(transform: ReplyTransform, body: ReadableStream<Uint8Array> | Uint8Array): void {
+    const { sentAt, firstByteAt } = this.#timing
+    const status = this.#reply?.status ?? 200
+    const headers = { 'content-type': transform.contentType }
+    this.#options.listener.started({ status, headers, body }, Math.max(0, firstByteAt - sentAt))
+  }
+
+  /** Waits until the client wants what is held, then gives it. Meanwhile nothing is read from the node. */
+  async #deliver(outlet: Outlet): Promise<void> {
+    this.flow.clientStalledSince = this.#options.clock.now()
+    await outlet.wanted()
+    this.flow.clientStalledSince = 0
+    if (!this.#isOver) this.#flush(outlet)
+  }
+
+  #flush(outlet: Outlet): void {
+    if (this.#held.length === 0) return
+    outlet.write(join(this.#held))
+    this.#sentBytes += this.#heldBytes
+    this.#held = []
+    this.#heldBytes = 0
+  }
+
+  /** The node's body has ended cleanly; whether the answer is whole is for the protocol to say. */
+  #ended(transform: ReplyTransform): void {
+    this.#hold(transform.end())
+    const problem = transform.problem()
+    const failure = problem
+      ? this.#failure('error_event', problem.message, problem.status)
+      : this.#failure('truncated', 'the node ended its answer without the end marker of the protocol')
+    const isComplete = !problem && transform.complete()
+    if (isComplete) this.#complete(transform)
+    else this.#failOrBreakOff(failure)
+  }
+
+  #complete(transform: ReplyTransform): void {
+    this.#over()
+    if (this.#outlet) {
+      this.#flush(this.#outlet)
+      this.#outlet.end()
+    } else {
+      this.#sentBytes = this.#heldBytes
+      this.#started(transform, join(this.#held))
+    }
+    this.#options.listener.finished(this.#summary('completed'))
+  }
+
+  #failOrBreakOff(failure: Failure): void {
+    if (this.#outlet) this.#breakOff(this.#outlet, failure)
+    else this.#fail(failure)
+  }
+
+  #broken(error: unknown): void {
+    if (this.#isOver) return
+    const fault = error instanceof NodeFault ? error.failure : undefined
+    const failure = fault
+      ? this.#failure(fault.class, fault.message)
+      : this.#failure('protocol', 'the answer of the node could not be read')
+    const transform = this.#transform
+    // A node that resets after its end marker has said everything.
+    if (transform?.complete() && !transform.problem()) this.#ended(transform)
+    else this.#failOrBreakOff(failure)
+  }
+
+  /** After the first byte: what is held, then the error where the client will see it. */
+  #breakOff(outlet: Outlet, failure: Failure): void {
+    this.#over()
+    this.#reply?.close()
+    this.#flush(outlet)
+    if (!this.#options.exchange.job.stream) outlet.abort(failure.message)
+    else {
+      // The node's own error event has told the client already.
+      if (!this.#transform?.problem()) this.#writeError(outlet, failure)
+      outlet.end()
+    }
+    this.#options.listener.finished(this.#summary('incomplete', failure))
+  }
+
+  #writeError(outlet: Outlet, failure: Failure): void {
+    const { call, exchange } = this.#options
+    const isTimeout = failure.class === 'idle_timeout' || failure.class === 'first_byte_timeout'
+    const error = new RouterError(
+      isTimeout ? 'upstream_timeout' : 'upstream_failed',
+      `The answer broke off: ${failure.message}.`,
+      { requestId: call.request, nodes: [{ node: call.node.name, reason: failure.class }] },
+    )
+    const bytes = exchange.inBandError(error)
+    outlet.write(bytes)
+    this.#sentBytes += bytes.length
+  }
+
+  async #refused(reply: UpstreamReply): Promise<void> {
+    const body = await readErrorBody(reply)
+    if (this.#isOver) return
+    const kind = refusalClass(reply, body)
+    const failure = this.#failure(kind, refusalMessage(reply, body), reply.status)
+    if (kind !== 'rejected') return this.#fail(failure)
+    const { exchange, request, listener } = this.#options
+    const rejection = exchange.rejection(request, reply.status, body)
+    this.#over()
+    const headers = { 'content-type': rejection.contentType }
+    listener.failed(failure, { status: rejection.status, headers, body: rejection.body })
+  }
+
+  #fail(failure: Failure): void {
+    this.#over()
+    this.#reply?.close()
+    this.#options.listener.failed(failure)
+  }
+
+  /** The client does not read any more. */
+  #cancelled(): void {
+    if (this.#isOver) return
+    this.#over()
+    this.#reply?.close()
+    this.#options.listener.left(this.#sentBytes)
+  }
+
+  /** The router gave the attempt up and knows it: nobody is told. The same signal has closed the connection. */
+  #aborted(): void {
+    if (this.#isOver) return
+    this.#over()
+    this.#outlet?.abort('the request was cancelled')
+  }
+
+  #over(): void {
+    this.#isOver = true
+    this.flow.clientStalledSince = 0
+    this.#options.signal.removeEventListener('abort', this.#onAbort)
+    this.#options.onOver()
+  }
+
+  #failure(kind: Failure['class'], message: string, status?: number): Failure {
+    const elapsedMs = this.#options.clock.now() - this.#timing.sentAt
+    return { class: kind, message, ...(status === undefined ? {} : { status }), bytes: this.flow.bytes, elapsedMs }
+  }
+
+  #summary(end: ReplySummary['end'], failure?: Failure): ReplySummary {
+    const { tokensIn, tokensOut } = this.#transform?.usage() ?? {}
+    return {
+      end,
+      status: this.#reply?.status ?? 200,
+      bytes: this.#sentBytes,
+      ...(tokensIn === undefined ? {} : { tokensIn }),
+      ...(tokensOut === undefined ? {} : { tokensOut }),
+      durationMs: this.#options.clock.now() - this.#timing.sentAt,
+      ...(failure ? { failure } : {}),
+    }
+  }
+}

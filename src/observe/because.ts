@@ -1,0 +1,141 @@
+import { sameModel } from '../domain/job'
+import type { Decision, Eliminated } from '../domain/placement'
+import type { Attempt, DecisionRecord, Phase, Round } from '../domain/record'
+import { isRanked } from './ranking'
+import { counted, duration, enumerate, predicate } from './words'
+
+const CODES = [
+  'resident',
+  'recent',
+  'session',
+  'only_candidate',
+  'idle',
+  'cold_load',
+  'fallback',
+  'held',
+  'lent',
+  'moved',
+  'retried',
+  'pinned',
+  'guardian',
+] as const
+
+/** Why a request is where it is. Closed: these are label values, header values and filter values. */
+export type BecauseCode = (typeof CODES)[number]
+
+export interface Because {
+  readonly code: BecauseCode
+  /** For people: no capital, no full stop, names as the nodes write them. */
+  readonly sentence: string
+}
+
+/** Nodes named one by one in a sentence; the rest is a number. */
+const NAMED = 3
+/** Shorter waits are not worth a word. */
+const NOTABLE_MS = 100
+
+/** The one-line reason of the placement that counts: the last one that put the request on a node, else the last one. */
+export const because = (record: DecisionRecord): Because => {
+  const round = decidingRound(record)
+  if (round?.decision.node === undefined || !isPlacing(round.decision)) {
+    return { code: 'held', sentence: whyHeld(record, round) }
+  }
+  const placed: Placed = { record, round, node: round.decision.node, model: round.decision.model ?? record.asked.model }
+  const code = codeOf(placed)
+  return { code, sentence: SENTENCES[code](placed) + afterWaiting(record.phases) }
+}
+
+/** The round that `because` speaks of. */
+export const decidingRound = (record: DecisionRecord): Round | undefined =>
+  record.rounds.findLast(({ decision }) => isPlacing(decision)) ?? record.rounds.at(-1)
+
+/** The failure that sent the request elsewhere, if one did. */
+export const retriedFrom = (record: DecisionRecord): Attempt | undefined =>
+  record.failures.findLast(({ retried }) => retried)
+
+interface Placed {
+  readonly record: DecisionRecord
+  readonly round: Round
+  readonly node: string
+  readonly model: string
+}
+
+/** A wait or a hold may name a node too, but puts nothing there. */
+const isPlacing = ({ kind }: Decision): boolean => kind === 'start' || kind === 'load' || kind === 'bind'
+
+const isCode = (reason: string): reason is BecauseCode => CODES.some((code) => code === reason)
+
+/** A retry or another model says more than how the node was found; then the policy's own reason counts. */
+const codeOf = ({ record, round, model }: Placed): BecauseCode => {
+  if (retriedFrom(record)) return 'retried'
+  const first = record.models[0]
+  if (first !== undefined && !sameModel(first, model)) return 'fallback'
+  if (isCode(round.decision.reason)) return round.decision.reason
+  if (round.decision.kind === 'load') return 'cold_load'
+  return rankedCount(round) === 1 ? 'only_candidate' : 'resident'
+}
+
+const SENTENCES: Readonly<Record<BecauseCode, (placed: Placed) => string>> = {
+  resident: ({ round, node, model }) =>
+    `${node} has ${model} in memory and a free slot, the best of ${counted(rankedCount(round), 'candidate')}`,
+  recent: ({ node, model }) => `${node} had ${model} in memory a moment ago`,
+  session: ({ node }) => `${node} answered this conversation before and may still hold its beginning`,
+  only_candidate: ({ round, node, model }) => `${node} is the only node that can serve ${model} now${lost(round)}`,
+  idle: ({ node }) => `${node} had nothing else to do`,
+  cold_load: ({ round, node, model }) =>
+    `no free slot has ${model} in memory, so ${node} loads it${evicting(round.decision)}`,
+  fallback: ({ record, node, model }) => `${record.models[0]} could not be served now, ${model} on ${node} stands in`,
+  held: ({ node, model }) => `${node} can serve ${model} now`,
+  lent: ({ node }) => `${node} answers sooner than the queue where it waited`,
+  moved: ({ node }) => `it was moved to ${node} while it waited`,
+  retried: ({ record, node }) => `${failedBefore(record)}, so ${node} took it`,
+  pinned: ({ node }) => `the request asked for ${node}`,
+  guardian: ({ node, model }) => `${node} keeps ${model} for this kind of request`,
+}
+
+const failedBefore = (record: DecisionRecord): string => {
+  const last = retriedFrom(record)
+  return last
+    ? `${last.node} failed after ${duration(last.elapsedMs)} (${last.class}: ${last.message})`
+    : 'another failed'
+}
+
+const evicting = ({ evicts }: Decision): string =>
+  evicts && evicts.length > 0 ? ` and drops ${enumerate(evicts.slice(0, NAMED))} for it` : ''
+
+const lost = (round: Round): string => {
+  const count = eliminatedOf(round).length + restEliminated(round)
+  return count === 0 ? '' : `: ${counted(count, 'other')} eliminated`
+}
+
+const afterWaiting = (phases: readonly Phase[]): string => {
+  const waited = sumOf(phases, 'held', 'waiting')
+  return waited < NOTABLE_MS ? '' : `, after ${duration(waited)} of waiting`
+}
+
+/** Time spent in the named phases, in ms; an open phase has no length yet. */
+export const sumOf = (phases: readonly Phase[], ...names: readonly Phase['name'][]): number =>
+  phases.reduce((sum, { name, fromMs, toMs }) => (names.includes(name) ? sum + (toMs ?? fromMs) - fromMs : sum), 0)
+
+const whyHeld = (record: DecisionRecord, round: Round | undefined): string => {
+  if (!round) return record.outcome?.message ?? 'it was not placed'
+  const { decision } = round
+  if (decision.kind === 'wait') {
+    const where = decision.node === undefined ? '' : `, ${decision.node} probably first`
+    return `waits for a free slot on ${counted(rankedCount(round), 'node')} that can serve it${where}`
+  }
+  const named = eliminatedOf(round)
+    .slice(0, NAMED)
+    .map((eliminated) => `${eliminated.node} ${predicate(eliminated)}`)
+  if (named.length === 0) return `no node has ${record.asked.model}`
+  const rest = eliminatedOf(round).length - named.length + restEliminated(round)
+  return `no node can serve ${record.asked.model} now: ${named.join('; ')}${rest > 0 ? `; ${counted(rest, 'other')}` : ''}`
+}
+
+const eliminatedOf = (round: Round): readonly Eliminated[] =>
+  round.nodes.filter((verdict): verdict is Eliminated => verdict.verdict === 'eliminated')
+
+const restEliminated = ({ more }: Round): number =>
+  more ? Object.values(more.eliminated).reduce((sum, count) => sum + count, 0) : 0
+
+const rankedCount = ({ nodes, more }: Round): number => nodes.filter(isRanked).length + (more?.ranked ?? 0)

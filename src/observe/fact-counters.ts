@@ -1,0 +1,140 @@
+import type { Fact, FactOf, PhaseName } from '../domain/facts'
+import { allFamilies, type Families } from './families'
+import type { LabelLimit } from './label-limit'
+
+export interface Labels {
+  readonly models: LabelLimit
+  /** Values of labels that are closed by convention only: reasons, causes. */
+  readonly words: LabelLimit
+}
+
+export interface FactCounters {
+  hear(fact: Fact): void
+  /** Sets the gauges of requests that stand somewhere: those that wait and those that are held. */
+  setStanding(): void
+}
+
+/** What the counters need to remember of a request while it runs. Times in ms since the epoch. */
+interface Tracked {
+  model: string
+  readonly priority: string
+  phase: PhaseName
+  since: number
+  node: string
+  reason: string
+  waitedMs: number
+  started: boolean
+}
+
+/** Counts facts into the families. */
+export const createFactCounters = (families: Families, { models, words }: Labels): FactCounters => {
+  const running = new Map<string, Tracked>()
+  /** Cause of the load that a node:model is in. */
+  const loads = new Map<string, string>()
+
+  const arrived = ({ at, job }: FactOf<'request.arrived'>): void => {
+    const { id, asked: model, priority } = job
+    const nowhere = { node: '', reason: '', waitedMs: 0, started: false }
+    running.set(id, { model, priority, phase: 'placing', since: at, ...nowhere })
+  }
+
+  const placed = ({ request, policy, decision, tookMs, verdicts }: FactOf<'request.placed'>): void => {
+    families.placements.add(1, policy, words.admit(decision.reason))
+    families.placementDuration.observe(tookMs / 1000, policy)
+    for (const verdict of verdicts) {
+      if (verdict.verdict === 'eliminated') families.eliminations.add(1, verdict.node, verdict.reason)
+    }
+    const tracked = running.get(request)
+    if (tracked) tracked.reason = decision.reason
+  }
+
+  const leavePhase = (tracked: Tracked, at: number, outcome: string): void => {
+    const spentMs = at - tracked.since
+    if (tracked.phase === 'held') families.holdWait.observe(spentMs / 1000, outcome)
+    if (tracked.phase === 'waiting') tracked.waitedMs += spentMs
+  }
+
+  const entered = ({ request, at, phase, node, model }: FactOf<'request.phase'>): void => {
+    const tracked = running.get(request)
+    if (!tracked) return
+    leavePhase(tracked, at, 'placed')
+    tracked.phase = phase
+    tracked.since = at
+    tracked.node = node ?? ''
+    if (model !== undefined) tracked.model = model
+    if (phase !== 'prefill' || tracked.started) return
+    tracked.started = true
+    families.queueWait.observe(tracked.waitedMs / 1000, tracked.node, tracked.priority)
+  }
+
+  const settled = ({ request, at, arrivedAt, asked, dialect, outcome, residency }: FactOf<'request.settled'>): void => {
+    const { end, node = '', tokensIn = 0, tokensOut = 0, ttftMs } = outcome
+    // Only a node's own name makes a model known: clients may ask for anything.
+    const model = node !== '' && outcome.model !== undefined ? models.admit(outcome.model) : models.known(asked)
+    families.requests.add(1, node, model, dialect, end)
+    families.latency.observe((at - arrivedAt) / 1000, node, end)
+    if (ttftMs !== undefined) families.firstToken.observe(ttftMs / 1000, node, residency ?? '')
+    if (residency === 'resident') families.residencyHits.add(1, node, model)
+    if (residency === 'cold') families.residencyMisses.add(1, node, model)
+    if (tokensIn > 0) families.tokens.add(tokensIn, node, model, 'input')
+    if (tokensOut > 0) families.tokens.add(tokensOut, node, model, 'output')
+    const tracked = running.get(request)
+    if (tracked) leavePhase(tracked, at, end)
+    running.delete(request)
+  }
+
+  const loadEnded = ({ type, node, model, tookMs }: FactOf<'load.finished' | 'load.failed'>): void => {
+    const key = loadKey(node, model)
+    const cause = loads.get(key) ?? 'unknown'
+    loads.delete(key)
+    if (type === 'load.finished') families.modelLoad.observe(tookMs / 1000, node, words.admit(cause))
+  }
+
+  const hear = (fact: Fact): void => {
+    switch (fact.type) {
+      case 'request.arrived':
+        arrived(fact)
+        break
+      case 'request.placed':
+        placed(fact)
+        break
+      case 'request.phase':
+        entered(fact)
+        break
+      case 'request.settled':
+        settled(fact)
+        break
+      case 'attempt.failed':
+        if (fact.retried) families.retries.add(1, fact.node, fact.failure.class)
+        break
+      case 'load.started':
+        loads.set(loadKey(fact.node, fact.model), fact.cause)
+        break
+      case 'load.finished':
+      case 'load.failed':
+        loadEnded(fact)
+        break
+      case 'model.evicted':
+        families.evictions.add(1, fact.node, models.admit(fact.model), words.admit(fact.by))
+        break
+      case 'actor.failed':
+        if (fact.restarted) families.actorRestarts.add(1, fact.machine)
+        break
+      case 'node.removed':
+        for (const family of allFamilies(families)) family.forgetNode(fact.node)
+        break
+    }
+  }
+
+  const setStanding = (): void => {
+    families.held.clear()
+    for (const { phase, node, model, reason } of running.values()) {
+      if (phase === 'waiting') families.waiting.add(1, node, models.known(model))
+      if (phase === 'held') families.held.add(1, words.admit(reason))
+    }
+  }
+
+  return { hear, setStanding }
+}
+
+const loadKey = (node: string, model: string): string => `${node}\0${model}`

@@ -1,0 +1,88 @@
+import type { DecisionRecord, Round } from '../domain/record'
+import { recordModel, recordNode } from '../domain/record-keys'
+import { because, decidingRound, retriedFrom, sumOf } from './because'
+import { bounded } from './bounds'
+import { bestFirst, isChosen, numberText, rankText } from './ranking'
+
+/** A longer value is cut: some clients refuse header blocks of more than a few KB. */
+const MAX_VALUE = 512
+
+export interface HeaderOptions {
+  /** Adds the terms of the chosen candidate (`X-Fleet-Explain: 1`). */
+  readonly explain?: boolean
+}
+
+/**
+ * The `X-Fleet-*` headers of an answer as far as the record knows them when the answer begins. Values are printable
+ * ASCII: whatever else stands in a name is percent-encoded.
+ */
+export const replyHeaders = (
+  record: DecisionRecord,
+  { explain = false }: HeaderOptions = {},
+): Record<string, string> => {
+  const round = decidingRound(record)
+  const node = recordNode(record)
+  const retries = record.outcome?.retries ?? record.failures.filter(({ retried }) => retried).length
+  const headers: Record<string, string | undefined> = {
+    'X-Request-Id': record.id,
+    'X-Fleet-Node': node,
+    'X-Fleet-Model': node === undefined ? undefined : recordModel(record),
+    'X-Fleet-Why': whyText(record, round),
+    'X-Fleet-Residency': node === undefined ? undefined : residencyOf(record, round),
+    'X-Fleet-Score': round && scoreText(round),
+    'X-Fleet-Signals': explain && round ? signalsText(round) : undefined,
+    'X-Fleet-Retries': retries > 0 ? String(retries) : undefined,
+    'Server-Timing': timingText(record),
+  }
+  const known: Record<string, string> = {}
+  for (const [name, value] of Object.entries(headers)) {
+    if (value !== undefined) known[name] = printable(value)
+  }
+  return known
+}
+
+/** Percent-encodes what is not printable ASCII; a broken surrogate becomes U+FFFD. */
+export const printable = (value: string): string =>
+  bounded(value, MAX_VALUE).replace(/[^\x20-\x7e]+/g, (part) => encodeURIComponent(part.toWellFormed()))
+
+/** The code, then what it is about: `retried; from=rig`, `fallback; from=smart`, `cold_load; evicts=gemma3:27b`. */
+const whyText = (record: DecisionRecord, round: Round | undefined): string => {
+  const { code } = because(record)
+  if (code === 'retried') return `retried; from=${retriedFrom(record)?.node}`
+  if (code === 'fallback') return `fallback; from=${record.models[0]}`
+  const evicts = round?.decision.evicts ?? []
+  return code === 'cold_load' && evicts.length > 0 ? `cold_load; evicts=${evicts.join(',')}` : code
+}
+
+const residencyOf = ({ outcome, phases }: DecisionRecord, round: Round | undefined): 'resident' | 'cold' =>
+  outcome?.residency ??
+  (round?.decision.kind === 'load' || phases.some(({ name }) => name === 'loading') ? 'cold' : 'resident')
+
+/** `105; of=5; ranked=3; next=box-2:103`; ordered terms are joined by `/`. */
+const scoreText = (round: Round): string | undefined => {
+  const ranked = bestFirst(round.nodes, round.decision)
+  const chosen = ranked.find((verdict) => isChosen(verdict, round.decision))
+  if (!chosen) return undefined
+  const next = ranked.find((verdict) => verdict !== chosen)
+  const rankedCount = ranked.length + (round.more?.ranked ?? 0)
+  const rest = Object.values(round.more?.eliminated ?? {}).reduce((sum, count) => sum + count, round.more?.ranked ?? 0)
+  const parts = [rankText(chosen.rank), `of=${round.nodes.length + rest}`, `ranked=${rankedCount}`]
+  return [...parts, ...(next ? [`next=${next.node}:${rankText(next.rank)}`] : [])].join('; ')
+}
+
+const signalsText = (round: Round): string | undefined => {
+  const chosen = bestFirst(round.nodes, round.decision).find((verdict) => isChosen(verdict, round.decision))
+  return (
+    chosen &&
+    Object.entries(chosen.terms)
+      .map(([name, value]) => `${name}=${typeof value === 'number' ? numberText(value) : value}`)
+      .join(', ')
+  )
+}
+
+const timingText = ({ phases }: DecisionRecord): string =>
+  [
+    `placing;dur=${numberText(sumOf(phases, 'placing'))}`,
+    `waiting;dur=${numberText(sumOf(phases, 'held', 'waiting'))}`,
+    `loading;dur=${numberText(sumOf(phases, 'loading'))}`,
+  ].join(', ')

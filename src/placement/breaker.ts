@@ -1,0 +1,16 @@
+import type { Failure } from '../domain/facts'
+
+/**
+ * The breaker counts what the node did wrong: broken connections, its own 5xx, broken streams. Overload, the client's
+ * errors and cancels, and refusals of our own say nothing about it.
+ */
+export const countsAgainstNode = ({ class: kind }: Failure): boolean => kind !== 'rejected' && kind !== 'overloaded'
+
+export const failuresWithin = (failures: readonly { readonly at: number }[], now: number, windowMs: number): number =>
+  failures.reduce((count, { at }) => count + (now - at < windowMs ? 1 : 0), 0)
+
+/** Each try that fails doubles the wait, up to the most. */
+export const nextRetryMs = (current: number, mostMs: number): number => Math.min(mostMs, current * 2)
+
+/** It could not be reached or hung up: a sign for the node's health, not only for the breaker. */
+export const isOutOfReach = ({ class: kind }: Failure): boolean => kind === 'connect' || kind === 'connect_timeout' || kind === 'reset' || kind === 'dns'

@@ -1,0 +1,25 @@
+import type { Job } from '../../domain/job'
+import type { Candidate } from '../../domain/placement'
+
+export interface FilterContext {
+  readonly now: number
+  readonly excluded: ReadonlySet<string>
+}
+
+/** Numbers that a "no" compared, where it compared numbers. */
+export interface Numbers {
+  readonly need?: number
+  readonly have?: number
+  readonly unit?: string
+}
+
+/**
+ * One reason to eliminate a node. `name` is the reason in records, errors and metrics. `temporary` says that waiting can
+ * cure it: then the request is held; when only others remain, it is refused at once.
+ */
+export interface Filter {
+  readonly name: string
+  readonly temporary: boolean
+  /** Undefined passes. */
+  reject(candidate: Candidate, job: Job, context: FilterContext): Numbers | undefined
+}

@@ -1,0 +1,29 @@
+import { breakerOpen } from './breaker-open'
+import { capability } from './capability'
+import { contextWindow } from './context-window'
+import { failedBefore } from './failed-before'
+import type { Filter } from './filter'
+import { memoryFit } from './memory-fit'
+import { notInventoried } from './not-inventoried'
+import { notListed } from './not-listed'
+import { offline } from './offline'
+import { paused } from './paused'
+import { pinnedElsewhere } from './pinned-elsewhere'
+import { pressureCritical } from './pressure'
+import { role } from './role'
+
+/** Stage 1, in this order: the first reason that applies is the one that is told. */
+export const filters: readonly Filter[] = [
+  pinnedElsewhere,
+  notListed,
+  role,
+  capability,
+  failedBefore,
+  notInventoried,
+  offline,
+  breakerOpen,
+  paused,
+  pressureCritical,
+  contextWindow,
+  memoryFit,
+]

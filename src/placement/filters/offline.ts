@@ -1,0 +1,8 @@
+import type { Filter } from './filter'
+
+/** The node does not answer its polls. */
+export const offline: Filter = {
+  name: 'offline',
+  temporary: true,
+  reject: ({ health }) => (health === 'offline' ? {} : undefined),
+}

@@ -1,0 +1,8 @@
+import type { Filter } from './filter'
+
+/** Somebody paused or drains the node. */
+export const paused: Filter = {
+  name: 'paused',
+  temporary: true,
+  reject: ({ admission }) => (admission === 'open' ? undefined : {}),
+}

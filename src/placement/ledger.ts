@@ -1,0 +1,190 @@
+import { modelKey } from '../domain/job'
+
+/** One request's claim on a node:model. */
+export interface Reservation {
+  readonly request: string
+  readonly attempt: number
+  readonly node: string
+  /** The node's own name for the model. */
+  readonly model: string
+  /** `loading`: the slot is kept while the model loads. `lingering`: the client left, the engine may still compute. */
+  state: 'loading' | 'running' | 'lingering'
+  /** ms since the epoch at which it began to run (or to be kept). */
+  since: number
+}
+
+export interface Load {
+  readonly node: string
+  readonly model: string
+  readonly startedAt: number
+  readonly evicts: readonly string[]
+  readonly costGb?: number
+}
+
+interface Account {
+  reserved: number
+  lingering: number
+  bound: number
+  /** Slots promised to the queue's next bound request, which has not answered yet. */
+  granted: number
+  /** The engine's running count beyond ours, at the last report that told. */
+  foreign: number
+  /** Most of ours that were there at once since the last report. */
+  peak: number
+}
+
+/**
+ * Slots, loads in progress and reservations of all nodes, written only by the dispatcher in the turn in which it
+ * decides. Everything is keyed by request, so that one message releases whatever a request holds. O(1) per operation.
+ */
+export interface Ledger {
+  reserve(reservation: Reservation): void
+  /** What the request held, now free. */
+  release(request: string): Reservation | undefined
+  held(request: string): Reservation | undefined
+  /** The slot stays taken although its request is gone; `release` with the returned key frees it. */
+  linger(request: string): Reservation | undefined
+  beginLoad(load: Load): void
+  endLoad(node: string): Load | undefined
+  loading(node: string): Load | undefined
+  loads(): readonly Load[]
+  bind(node: string, model: string): void
+  unbind(node: string, model: string): void
+  /** Promises a slot to the head of the queue; `settleGrant` takes the promise back once it answered. */
+  grant(node: string, model: string): void
+  settleGrant(node: string, model: string): void
+  account(node: string, model: string): Readonly<Account>
+  /** Some queue has bound requests that wait. */
+  hasBound(): boolean
+  /** Those queues. */
+  boundQueues(): readonly { readonly node: string; readonly model: string }[]
+  nodeInFlight(node: string): number
+  /** Reservations on the node (of the model, where given), in the order in which they were made. */
+  on(node: string, model?: string): readonly Reservation[]
+  /** Takes in the engine's own running count; returns how many of ours it no longer runs. */
+  observe(node: string, model: string, running: number): number
+  chosen(node: string): void
+  lastChosen(node: string): number
+  forget(node: string): void
+  total(): number
+  /** Throws when the counts and the reservations disagree; called after every event in simulation. */
+  check(): void
+}
+
+const EMPTY: Account = { reserved: 0, lingering: 0, bound: 0, granted: 0, foreign: 0, peak: 0 }
+
+export const createLedger = (): Ledger => {
+  const reservations = new Map<string, Reservation>()
+  const byNode = new Map<string, Set<Reservation>>()
+  const accounts = new Map<string, Map<string, Account>>()
+  const loads = new Map<string, Load>()
+  const choices = new Map<string, number>()
+  let turn = 0
+  let bound = 0
+
+  const open = (node: string, model: string): Account => {
+    let ofNode = accounts.get(node)
+    if (ofNode === undefined) accounts.set(node, (ofNode = new Map()))
+    const key = modelKey(model)
+    let account = ofNode.get(key)
+    if (account === undefined) ofNode.set(key, (account = { ...EMPTY }))
+    return account
+  }
+
+  const release = (request: string): Reservation | undefined => {
+    const held = reservations.get(request)
+    if (held === undefined) return undefined
+    reservations.delete(request)
+    byNode.get(held.node)?.delete(held)
+    const account = open(held.node, held.model)
+    account.reserved -= 1
+    if (held.state === 'lingering') account.lingering -= 1
+    return held
+  }
+
+  return {
+    reserve: (reservation) => {
+      if (reservations.has(reservation.request)) throw new Error(`${reservation.request} holds a reservation already`)
+      reservations.set(reservation.request, reservation)
+      let ofNode = byNode.get(reservation.node)
+      if (ofNode === undefined) byNode.set(reservation.node, (ofNode = new Set()))
+      ofNode.add(reservation)
+      const account = open(reservation.node, reservation.model)
+      account.reserved += 1
+      account.peak = Math.max(account.peak, account.reserved)
+    },
+    release,
+    held: (request) => reservations.get(request),
+    linger: (request) => {
+      const held = reservations.get(request)
+      if (held === undefined || held.state === 'lingering') return undefined
+      held.state = 'lingering'
+      open(held.node, held.model).lingering += 1
+      return held
+    },
+    beginLoad: (load) => void loads.set(load.node, load),
+    endLoad: (node) => {
+      const load = loads.get(node)
+      loads.delete(node)
+      return load
+    },
+    loading: (node) => loads.get(node),
+    loads: () => [...loads.values()],
+    bind: (node, model) => {
+      open(node, model).bound += 1
+      bound += 1
+    },
+    unbind: (node, model) => {
+      const account = open(node, model)
+      if (account.bound === 0) return
+      account.bound -= 1
+      bound -= 1
+    },
+    grant: (node, model) => void (open(node, model).granted += 1),
+    settleGrant: (node, model) => {
+      const account = open(node, model)
+      account.granted = Math.max(0, account.granted - 1)
+    },
+    account: (node, model) => accounts.get(node)?.get(modelKey(model)) ?? EMPTY,
+    hasBound: () => bound > 0,
+    boundQueues: () =>
+      bound === 0
+        ? []
+        : [...accounts].flatMap(([node, ofNode]) => [...ofNode].flatMap(([model, account]) => (account.bound > 0 ? [{ node, model }] : []))),
+    nodeInFlight: (node) => byNode.get(node)?.size ?? 0,
+    on: (node, model) => {
+      const all = [...(byNode.get(node) ?? [])]
+      if (model === undefined) return all
+      const key = modelKey(model)
+      return all.filter((reservation) => modelKey(reservation.model) === key)
+    },
+    observe: (node, model, running) => {
+      const account = open(node, model)
+      account.foreign = Math.max(0, running - Math.max(account.peak, account.reserved))
+      account.peak = account.reserved
+      return Math.max(0, account.reserved - running)
+    },
+    chosen: (node) => void choices.set(node, ++turn),
+    lastChosen: (node) => choices.get(node) ?? 0,
+    forget: (node) => {
+      loads.delete(node)
+      for (const account of accounts.get(node)?.values() ?? []) account.foreign = 0
+      choices.delete(node)
+    },
+    total: () => reservations.size,
+    check: () => {
+      let reserved = 0
+      for (const [node, ofNode] of accounts) {
+        for (const [key, account] of ofNode) {
+          const real = [...(byNode.get(node) ?? [])].filter((held) => modelKey(held.model) === key)
+          const lingering = real.filter((held) => held.state === 'lingering').length
+          if (real.length !== account.reserved || lingering !== account.lingering || account.bound < 0) {
+            throw new Error(`ledger of ${node}/${key} says ${JSON.stringify(account)}, holds ${real.length} (${lingering} lingering)`)
+          }
+          reserved += account.reserved
+        }
+      }
+      if (reserved !== reservations.size) throw new Error(`ledger counts ${reserved}, holds ${reservations.size}`)
+    },
+  }
+}

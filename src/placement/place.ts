@@ -1,0 +1,39 @@
+import type { Job } from '../domain/job'
+import type { Candidate, Eliminated, Placement } from '../domain/placement'
+import { filters } from './filters'
+import type { FilterContext } from './filters/filter'
+import type { Policy, PolicyContext } from './policies/policy'
+
+const TEMPORARY = new Set(filters.filter((filter) => filter.temporary).map((filter) => filter.name))
+
+/** A reason that waiting can cure. */
+export const isTemporary = (reason: string): boolean => TEMPORARY.has(reason)
+
+/** Stage 1: the first reason that eliminates the candidate, with the numbers that it compared. */
+export const eliminate = (candidate: Candidate, job: Job, context: FilterContext): Eliminated | undefined => {
+  for (const filter of filters) {
+    const numbers = filter.reject(candidate, job, context)
+    if (numbers !== undefined) {
+      return { verdict: 'eliminated', node: candidate.node.name, model: candidate.model, reason: filter.name, ...numbers }
+    }
+  }
+  return undefined
+}
+
+/**
+ * Stages 1 and 2 for a job over all candidates of its chain: eliminate, rank, answer. Pure: the caller reserves in the
+ * same turn.
+ */
+export const place = (candidates: readonly Candidate[], job: Job, policy: Policy, context: PolicyContext, excluded: ReadonlySet<string>): Placement => {
+  const survivors: Candidate[] = []
+  const eliminated: Eliminated[] = []
+  const filterContext = { now: context.now, excluded }
+  for (const candidate of candidates) {
+    const reason = eliminate(candidate, job, filterContext)
+    if (reason === undefined) survivors.push(candidate)
+    else eliminated.push(reason)
+  }
+  if (survivors.length === 0) return { decision: { kind: 'hold', reason: 'held' }, verdicts: eliminated, policy: policy.name }
+  const { decision, ranked } = policy.choose(survivors, job, context)
+  return { decision, verdicts: [...ranked, ...eliminated], policy: policy.name }
+}

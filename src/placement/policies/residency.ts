@@ -1,0 +1,114 @@
+import type { Job } from '../../domain/job'
+import type { Candidate, Decision, Ranked } from '../../domain/placement'
+import { evictionsFor } from '../eviction'
+import { isServable, needsLoad } from '../window'
+import type { Choice, Policy, PolicyContext } from './policy'
+
+/** Places in the order, best first; the first term of every rank. */
+const TIER = { resident: 0, joins_load: 1, cold: 2, busy: 3, evicting: 4, blocked: 5 } as const
+type Tier = keyof typeof TIER
+
+/** A suspect node stands behind a healthy cold one and before waiting for a healthy busy one. */
+const SUSPECT_TIERS = 2.5
+
+interface Entry {
+  readonly candidate: Candidate
+  readonly tier: Tier
+  readonly rank: readonly number[]
+  readonly evicts: readonly string[]
+}
+
+/** A resident model is never asked while the node loads another one that could push it out. */
+const isAtRisk = ({ loading, model, availableGb }: Candidate): boolean => loading !== undefined && loading !== model && availableGb === undefined
+
+const tierOf = (candidate: Candidate, job: Job, now: number): { tier: Tier; evicts: readonly string[] } => {
+  const none: readonly string[] = []
+  const { free, loading, model } = candidate
+  if (loading === model) return { tier: free > 0 ? 'joins_load' : 'busy', evicts: none }
+  if (!needsLoad(candidate, job, now)) {
+    if (isAtRisk(candidate)) return { tier: 'blocked', evicts: none }
+    return { tier: free > 0 ? 'resident' : 'busy', evicts: none }
+  }
+  if (loading !== undefined || free <= 0) return { tier: 'blocked', evicts: none }
+  const reloadsBusy = candidate.resident !== undefined && candidate.inFlight > 0
+  const evicts = evictionsFor(candidate)
+  if (reloadsBusy || evicts === undefined) return { tier: 'blocked', evicts: none }
+  return { tier: evicts.length === 0 ? 'cold' : 'evicting', evicts }
+}
+
+const compare = (a: Entry, b: Entry): number => {
+  for (let i = 0; i < a.rank.length; i++) {
+    const difference = (a.rank[i] ?? 0) - (b.rank[i] ?? 0)
+    if (difference !== 0) return difference
+  }
+  return 0
+}
+
+const entryOf = (candidate: Candidate, job: Job, now: number): Entry => {
+  const { tier, evicts } = tierOf(candidate, job, now)
+  const suspect = candidate.health === 'suspect' ? SUSPECT_TIERS : 0
+  const load = candidate.inFlight + candidate.foreign + candidate.bound
+  // A resident fallback beats a cold primary; among equals the chain's order, then load, then who was chosen longest ago.
+  return {
+    candidate,
+    tier,
+    evicts,
+    rank: [TIER[tier] + suspect, candidate.choice, load, candidate.nodeInFlight, evicts.length, candidate.node.distance, candidate.lastChosen],
+  }
+}
+
+const rankedOf = ({ candidate, tier, rank, evicts }: Entry): Ranked => ({
+  verdict: 'ranked',
+  node: candidate.node.name,
+  model: candidate.model,
+  rank: rank.slice(0, -1),
+  terms: {
+    tier,
+    ...(candidate.choice > 0 ? { choice: candidate.choice } : {}),
+    ...(candidate.health === 'suspect' ? { health: 'suspect' } : {}),
+    in_flight: candidate.inFlight,
+    free: candidate.free,
+    slots: candidate.slots,
+    ...(candidate.foreign > 0 ? { foreign: candidate.foreign } : {}),
+    ...(evicts.length > 0 ? { evicts: evicts.length } : {}),
+    ...(candidate.availableGb === undefined ? { memory_fit: 'unknown' } : {}),
+  },
+})
+
+const decide = (entries: readonly Entry[]): Decision => {
+  const [best] = entries
+  if (best === undefined) return { kind: 'hold', reason: 'held' }
+  const { candidate, tier, evicts } = best
+  const at = { node: candidate.node.name, model: candidate.model }
+  switch (tier) {
+    case 'resident':
+      return { kind: 'start', ...at, reason: entries.length === 1 ? 'only_candidate' : candidate.choice > 0 ? 'fallback' : 'resident' }
+    case 'joins_load':
+      return { kind: 'load', ...at, reason: 'cold_load' }
+    case 'cold':
+      return { kind: 'load', ...at, evicts, reason: 'cold_load' }
+    case 'busy':
+      return { kind: 'wait', ...at, reason: 'held' }
+    case 'evicting':
+      return { kind: 'load', ...at, evicts, reason: 'cold_load' }
+    case 'blocked':
+      return { kind: 'wait', ...at, reason: 'held' }
+  }
+}
+
+/**
+ * The fleet-router seed's policy: resident with a free slot (fewest in flight), else cold with room and a free slot,
+ * else wait. Idle models are pushed out only when no node holds the model at all. Late: it answers start, load or wait.
+ */
+export const residency: Policy = {
+  name: 'residency',
+  binding: 'late',
+  choose: (survivors, job, { now }: PolicyContext): Choice => {
+    const entries = survivors.map((candidate) => entryOf(candidate, job, now)).sort(compare)
+    const [first, second] = entries
+    const tied = first !== undefined && second !== undefined && first.rank.slice(0, -1).every((term, i) => term === second.rank[i])
+    const ranked = entries.map(rankedOf)
+    if (tied && ranked[0] !== undefined) ranked[0] = { ...ranked[0], tie: 'least_recently_chosen' }
+    return { decision: decide(entries), ranked }
+  },
+}

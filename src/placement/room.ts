@@ -1,0 +1,147 @@
+import { type Job, modelKey } from '../domain/job'
+
+export type Standing = 'held' | 'waiting'
+
+/** A request that is not bound anywhere yet. */
+export interface Entry {
+  readonly job: Job
+  readonly attempt: number
+  readonly excluded: readonly string[]
+  standing: Standing
+  /** The node that a late policy has in mind. */
+  tentative?: string
+  reason: string
+  readonly group: string
+  /** Neighbours in its group, oldest first. */
+  prev: Entry | undefined
+  next: Entry | undefined
+}
+
+interface Group {
+  head: Entry | undefined
+  tail: Entry | undefined
+  size: number
+}
+
+/**
+ * Everybody who waits for a decision, in groups whose members can be served by exactly the same nodes: when the oldest of
+ * a group cannot be placed, neither can the others, so one look per group is enough. Within a group by priority, then
+ * by arrival, also for those that come back. Bounded by the caller through `size` and `sizeOf`.
+ */
+export interface Room {
+  add(job: Job, attempt: number, excluded: readonly string[], standing: Standing, reason: string, tentative?: string): Entry
+  remove(request: string): Entry | undefined
+  get(request: string): Entry | undefined
+  /** Somebody who can be served by the same nodes waits and goes before this job. */
+  hasElder(job: Job, excluded: readonly string[]): boolean
+  /** The head of every group, oldest arrival first. */
+  heads(): readonly Entry[]
+  /** All held entries, oldest first. */
+  held(): readonly Entry[]
+  entries(): readonly Entry[]
+  readonly size: number
+  readonly heldCount: number
+  sizeOf(model: string): number
+  setStanding(entry: Entry, standing: Standing, reason: string, tentative?: string): void
+}
+
+const RANK: Readonly<Record<Job['priority'], number>> = { critical: 0, normal: 1, batch: 2 }
+
+const isBefore = (a: Entry, b: Entry): boolean => {
+  const priority = RANK[a.job.priority] - RANK[b.job.priority]
+  return priority !== 0 ? priority < 0 : a.job.arrivedAt < b.job.arrivedAt
+}
+
+const groupOf = (job: Job, excluded: readonly string[]): string =>
+  [job.models.map(modelKey).join(','), job.needs.join(','), job.pin ?? '', job.contextTokens ?? '', [...excluded].sort().join(',')].join('|')
+
+export const createRoom = (): Room => {
+  const entries = new Map<string, Entry>()
+  const groups = new Map<string, Group>()
+  const perModel = new Map<string, number>()
+  let held = 0
+
+  const insert = (entry: Entry): void => {
+    let group = groups.get(entry.group)
+    if (group === undefined) groups.set(entry.group, (group = { head: undefined, tail: undefined, size: 0 }))
+    let before = group.tail
+    while (before !== undefined && isBefore(entry, before)) before = before.prev
+    entry.prev = before
+    entry.next = before === undefined ? group.head : before.next
+    if (entry.prev === undefined) group.head = entry
+    else entry.prev.next = entry
+    if (entry.next === undefined) group.tail = entry
+    else entry.next.prev = entry
+    group.size += 1
+  }
+
+  const count = (job: Job, by: number): void => {
+    const key = modelKey(job.models[0] ?? job.asked)
+    const now = (perModel.get(key) ?? 0) + by
+    if (now === 0) perModel.delete(key)
+    else perModel.set(key, now)
+  }
+
+  const sorted = (of: Entry[]): Entry[] => of.sort((a, b) => (isBefore(a, b) ? -1 : isBefore(b, a) ? 1 : 0))
+
+  return {
+    add: (job, attempt, excluded, standing, reason, tentative) => {
+      if (entries.has(job.id)) throw new Error(`${job.id} waits already`)
+      const entry: Entry = {
+        job,
+        attempt,
+        excluded,
+        standing,
+        reason,
+        group: groupOf(job, excluded),
+        prev: undefined,
+        next: undefined,
+        ...(tentative === undefined ? {} : { tentative }),
+      }
+      entries.set(job.id, entry)
+      insert(entry)
+      count(job, 1)
+      if (standing === 'held') held += 1
+      return entry
+    },
+    remove: (request) => {
+      const entry = entries.get(request)
+      if (entry === undefined) return undefined
+      entries.delete(request)
+      const group = groups.get(entry.group)
+      if (group !== undefined) {
+        if (entry.prev === undefined) group.head = entry.next
+        else entry.prev.next = entry.next
+        if (entry.next === undefined) group.tail = entry.prev
+        else entry.next.prev = entry.prev
+        group.size -= 1
+        if (group.size === 0) groups.delete(entry.group)
+      }
+      count(entry.job, -1)
+      if (entry.standing === 'held') held -= 1
+      return entry
+    },
+    get: (request) => entries.get(request),
+    hasElder: (job, excluded) => {
+      const head = groups.get(groupOf(job, excluded))?.head
+      return head !== undefined && RANK[head.job.priority] <= RANK[job.priority] && head.job.arrivedAt <= job.arrivedAt
+    },
+    heads: () => sorted([...groups.values()].flatMap((group) => (group.head === undefined ? [] : [group.head]))),
+    held: () => (held === 0 ? [] : sorted([...entries.values()].filter((entry) => entry.standing === 'held'))),
+    entries: () => sorted([...entries.values()]),
+    get size() {
+      return entries.size
+    },
+    get heldCount() {
+      return held
+    },
+    sizeOf: (model) => perModel.get(modelKey(model)) ?? 0,
+    setStanding: (entry, standing, reason, tentative) => {
+      if (entry.standing !== standing) held += standing === 'held' ? 1 : -1
+      entry.standing = standing
+      entry.reason = reason
+      if (tentative === undefined) delete entry.tentative
+      else entry.tentative = tentative
+    },
+  }
+}

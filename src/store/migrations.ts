@@ -1,0 +1,63 @@
+import type { Database } from 'bun:sqlite'
+import { RouterError } from '../domain/errors'
+
+/** Step n brings a database from version n to n + 1. Only ever append: databases of every version are out there. */
+const MIGRATIONS: readonly string[] = [
+  `CREATE TABLE decisions (
+     id TEXT PRIMARY KEY,
+     at REAL NOT NULL,
+     model TEXT NOT NULL,
+     node TEXT,
+     ended TEXT,
+     client_request_id TEXT,
+     record TEXT NOT NULL
+   ) STRICT;
+   CREATE INDEX decisions_at ON decisions (at);
+   CREATE INDEX decisions_model ON decisions (model, at);
+   CREATE INDEX decisions_node ON decisions (node, at);
+   CREATE INDEX decisions_ended ON decisions (ended, at);
+   CREATE INDEX decisions_client ON decisions (client_request_id) WHERE client_request_id IS NOT NULL;
+   CREATE TABLE learned_pairs (
+     node TEXT NOT NULL,
+     model TEXT NOT NULL,
+     service_ms REAL,
+     services INTEGER NOT NULL,
+     load_ms REAL,
+     loads INTEGER NOT NULL,
+     saved_at REAL NOT NULL,
+     PRIMARY KEY (node, model)
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE learned_rates (
+     node TEXT PRIMARY KEY,
+     gb_per_second REAL NOT NULL,
+     loads INTEGER NOT NULL,
+     saved_at REAL NOT NULL
+   ) STRICT, WITHOUT ROWID;`,
+]
+
+export const SCHEMA_VERSION = MIGRATIONS.length
+
+/** Brings the schema up to date, each step in one transaction. Refuses a database of a newer fleet. */
+export const migrate = (database: Database): void => {
+  const version = schemaVersion(database)
+  if (version > SCHEMA_VERSION) {
+    throw new RouterError(
+      'internal',
+      `It was written by a newer fleet (schema ${version}, this one knows ${SCHEMA_VERSION}).`,
+      { hint: 'Run that version again, or set state.path to another directory.' },
+    )
+  }
+  MIGRATIONS.slice(version).forEach((step, i) => {
+    database
+      .transaction(() => {
+        database.run(step)
+        database.run(`PRAGMA user_version = ${version + i + 1}`)
+      })
+      .immediate()
+  })
+}
+
+const schemaVersion = (database: Database): number => {
+  const row = database.query<{ user_version: number }, []>('PRAGMA user_version').get()
+  return row?.user_version ?? 0
+}

@@ -1,0 +1,55 @@
+import type { Database } from 'bun:sqlite'
+import { modelKey } from '../domain/job'
+import type { DecisionRecord } from '../domain/record'
+import { recordModel, recordNode } from '../domain/record-keys'
+import type { DecisionQuery } from '../ports/decisions'
+
+interface Row {
+  readonly record: string
+}
+
+/** The table of decision records: one row of JSON a request, with the columns that queries filter by. */
+export const recordsTable = (database: Database) => {
+  const insert = database.query(
+    `INSERT OR REPLACE INTO decisions (id, at, model, node, ended, client_request_id, record) VALUES (?, ?, ?, ?, ?, ?, ?)`,
+  )
+  const byId = database.query<Row, [string]>('SELECT record FROM decisions WHERE id = ?')
+  const deleteOlder = database.query(
+    'DELETE FROM decisions WHERE id IN (SELECT id FROM decisions WHERE at < ? ORDER BY at LIMIT ?)',
+  )
+
+  return {
+    insert: (record: DecisionRecord): void => {
+      insert.run(
+        record.id,
+        record.at,
+        modelKey(recordModel(record)),
+        recordNode(record) ?? null,
+        record.outcome?.end ?? null,
+        record.asked.clientRequestId ?? null,
+        JSON.stringify(record),
+      )
+    },
+    get: (id: string): DecisionRecord | undefined => parsed(byId.get(id)),
+    list: ({ limit, model, node, end, clientRequestId }: DecisionQuery): DecisionRecord[] => {
+      const filters: readonly (readonly [column: string, value: string | undefined])[] = [
+        ['model', model === undefined ? undefined : modelKey(model)],
+        ['node', node],
+        ['ended', end],
+        ['client_request_id', clientRequestId],
+      ]
+      const used = filters.flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]))
+      const where = used.length === 0 ? '' : `WHERE ${used.map(({ column }) => `${column} = ?`).join(' AND ')}`
+      return database
+        .query<Row, (string | number)[]>(`SELECT record FROM decisions ${where} ORDER BY at DESC LIMIT ?`)
+        .all(...used.map(({ value }) => value), limit)
+        .flatMap((row) => parsed(row) ?? [])
+    },
+    /** Deletes at most `limit` records that arrived before; returns how many. */
+    deleteBefore: (at: number, limit: number): number => deleteOlder.run(at, limit).changes,
+  }
+}
+
+/** The JSON was written by `insert`; the table is ours alone. */
+const parsed = (row: Row | null): DecisionRecord | undefined =>
+  row === null ? undefined : (JSON.parse(row.record) as DecisionRecord)

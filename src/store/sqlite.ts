@@ -1,0 +1,145 @@
+import type { DecisionRecord } from '../domain/record'
+import { recordMatches } from '../domain/record-keys'
+import type { LearnedPair, LearnedRate } from '../learning/service-times'
+import type { Clock } from '../ports/clock'
+import type { DecisionQuery } from '../ports/decisions'
+import { openDatabase } from './open-database'
+import { learnedTables } from './sqlite-learned'
+import { recordsTable } from './sqlite-records'
+import { MAX_LIST, type Store } from './store'
+
+export interface StoreOptions {
+  /** The file, or `:memory:`. */
+  readonly path: string
+  /** Records older than this are deleted. */
+  readonly keepTracesMs: number
+  readonly clock: Clock
+}
+
+const FLUSH_EVERY_MS = 250
+/** Records a transaction: about 2 ms of blocked event loop. */
+const BATCH_ROWS = 100
+/** Between two batches when more is pending than one takes: room for 10 000 requests/s. */
+const NEXT_BATCH_MS = 10
+/** After a batch that could not be written (disk full, locked). */
+const RETRY_MS = 1_000
+/** Records that may wait for the disk; beyond it the oldest are given up. */
+const MAX_PENDING = 20_000
+const PRUNE_EVERY_MS = 60_000
+/** Rows deleted at once, and the pause before the next ones. */
+const PRUNE_ROWS = 200
+const PRUNE_PAUSE_MS = 250
+
+/**
+ * The store in one SQLite file. Saving only remembers the value: it is serialised and written in batches on a timer.
+ * Throws a `RouterError` when the file is damaged, locked or of a newer fleet.
+ */
+export const openStore = ({ path, keepTracesMs, clock }: StoreOptions): Store => {
+  const database = openDatabase(path)
+  const records = recordsTable(database)
+  const learned = learnedTables(database)
+  const pending = {
+    records: new Map<string, DecisionRecord>(),
+    pairs: new Map<string, LearnedPair>(),
+    rates: new Map<string, LearnedRate>(),
+  }
+  let flushTimer: unknown
+  let lost = 0
+  let problem: string | undefined
+
+  const writeBatch = database.transaction((batch: readonly DecisionRecord[]) => {
+    const now = clock.now()
+    for (const record of batch) records.insert(record)
+    for (const pair of pending.pairs.values()) learned.insertPair(pair, now)
+    for (const rate of pending.rates.values()) learned.insertRate(rate, now)
+  })
+
+  /** Whether everything of the batch is on disk. */
+  const flush = (): boolean => {
+    const batch = [...pending.records.values().take(BATCH_ROWS)]
+    try {
+      writeBatch.immediate(batch)
+    } catch (error) {
+      problem = messageOf(error)
+      return false
+    }
+    problem = undefined
+    for (const { id } of batch) pending.records.delete(id)
+    pending.pairs.clear()
+    pending.rates.clear()
+    return true
+  }
+
+  const schedule = (afterMs: number): void => {
+    flushTimer ??= clock.setTimeout(() => {
+      flushTimer = undefined
+      const written = flush()
+      if (!written) schedule(RETRY_MS)
+      else if (pending.records.size > 0) schedule(NEXT_BATCH_MS)
+    }, afterMs)
+  }
+
+  const prune = (): void => {
+    const deleted = attempt(() => records.deleteBefore(clock.now() - keepTracesMs, PRUNE_ROWS)) ?? 0
+    const isMore = deleted === PRUNE_ROWS
+    if (!isMore) attempt(learned.prune)
+    pruneTimer = clock.setTimeout(prune, isMore ? PRUNE_PAUSE_MS : PRUNE_EVERY_MS)
+  }
+  let pruneTimer = clock.setTimeout(prune, PRUNE_PAUSE_MS)
+
+  /** A database that breaks while serving costs history, never a request. */
+  const attempt = <T>(work: () => T): T | undefined => {
+    try {
+      return work()
+    } catch (error) {
+      problem = messageOf(error)
+      return undefined
+    }
+  }
+
+  const list = (query: DecisionQuery): DecisionRecord[] => {
+    const limit = Math.min(query.limit, MAX_LIST)
+    const unwritten = [...pending.records.values()].filter((record) => recordMatches(record, query))
+    const written = attempt(() => records.list({ ...query, limit })) ?? []
+    return [...unwritten, ...written.filter(({ id }) => !pending.records.has(id))]
+      .sort((a, b) => b.at - a.at)
+      .slice(0, limit)
+  }
+
+  return {
+    save: (record) => {
+      pending.records.set(record.id, record)
+      if (pending.records.size > MAX_PENDING) {
+        dropOldest(pending.records)
+        lost++
+      }
+      schedule(FLUSH_EVERY_MS)
+    },
+    get: (id) => pending.records.get(id) ?? attempt(() => records.get(id)),
+    last: () => list({ limit: 1 })[0],
+    list,
+    learned: {
+      load: () => attempt(learned.load) ?? { pairs: [], rates: [] },
+      save: ({ pairs, rates }) => {
+        for (const pair of pairs) pending.pairs.set(`${pair.node}\0${pair.model}`, pair)
+        for (const rate of rates) pending.rates.set(rate.node, rate)
+        schedule(FLUSH_EVERY_MS)
+      },
+    },
+    trouble: () => ({ lost, ...(problem !== undefined && { message: problem }) }),
+    close: () => {
+      clock.clearTimeout(flushTimer)
+      clock.clearTimeout(pruneTimer)
+      while (flush() && pending.records.size > 0);
+      lost += pending.records.size
+      database.close()
+    },
+  }
+}
+
+const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
+
+const dropOldest = (map: Map<string, unknown>): void => {
+  const oldest = map.keys().next()
+  if (!oldest.done) map.delete(oldest.value)
+}

@@ -1,0 +1,22 @@
+import type { DecisionRecord } from '../domain/record'
+import type { Learned } from '../learning/service-times'
+import type { Decisions } from '../ports/decisions'
+
+/** What outlives a request, and with SQLite the process: settled decision records and learned means. */
+export interface Store extends Decisions {
+  /** Takes a settled record; it is readable at once and written with the next batch. */
+  save(record: DecisionRecord): void
+  readonly learned: {
+    /** Read once at start. */
+    load(): Learned
+    /** Takes changed aggregates; the latest of each pair is written with the next batch. */
+    save(changed: Learned): void
+  }
+  /** Records and learned rows that could not be written, and why the last time. */
+  trouble(): { readonly lost: number; readonly message?: string }
+  /** Writes what is pending and ends. Nothing may be saved afterwards. */
+  close(): void
+}
+
+/** More are never returned by one query. */
+export const MAX_LIST = 1_000

@@ -1,0 +1,56 @@
+const encoder = new TextEncoder()
+const decoder = new TextDecoder('utf-8', { ignoreBOM: false })
+
+export const encode = (text: string): Uint8Array => encoder.encode(text)
+
+export const decode = (bytes: Uint8Array): string => decoder.decode(bytes)
+
+/** One array of all the pieces; the very same array when there is only one. */
+export const concat = (pieces: readonly Uint8Array[]): Uint8Array => {
+  if (pieces.length === 1) return pieces[0] as Uint8Array
+  let total = 0
+  for (const piece of pieces) total += piece.length
+  const whole = new Uint8Array(total)
+  let at = 0
+  for (const piece of pieces) {
+    whole.set(piece, at)
+    at += piece.length
+  }
+  return whole
+}
+
+/** The same memory as a Buffer: its multi-byte searches are native code. */
+const searchable = (bytes: Uint8Array): Buffer => Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)
+
+/** Index of `needle` at or after `from`, or -1. */
+export const find = (bytes: Uint8Array, needle: Uint8Array, from = 0): number => searchable(bytes).indexOf(needle, from)
+
+/** Index of the last `needle` that starts at or before `from`, or -1. */
+export const findLast = (bytes: Uint8Array, needle: Uint8Array, from = bytes.length): number =>
+  searchable(bytes).lastIndexOf(needle, from)
+
+export const startsWithAt = (bytes: Uint8Array, needle: Uint8Array, at: number): boolean => {
+  if (at + needle.length > bytes.length) return false
+  for (let i = 0; i < needle.length; i++) if (bytes[at + i] !== needle[i]) return false
+  return true
+}
+
+/** Replaces the bytes from `start` up to `end` by `text`. */
+export interface Edit {
+  readonly start: number
+  readonly end: number
+  readonly text: string
+}
+
+/** Applies edits that do not overlap. Everything else stays byte for byte; without edits it is the very same array. */
+export const splice = (bytes: Uint8Array, edits: readonly Edit[]): Uint8Array => {
+  if (edits.length === 0) return bytes
+  const pieces: Uint8Array[] = []
+  let copied = 0
+  for (const edit of [...edits].sort((a, b) => a.start - b.start)) {
+    pieces.push(bytes.subarray(copied, edit.start), encode(edit.text))
+    copied = edit.end
+  }
+  pieces.push(bytes.subarray(copied))
+  return concat(pieces)
+}

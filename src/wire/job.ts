@@ -1,0 +1,42 @@
+import type { Capability, DialectName, Job } from '../domain/job'
+import type { Arrival } from './dialect'
+import type { BodyFacts } from './peek'
+import { sessionOf } from './session'
+
+/** Until a model's own ratio has been measured. */
+const bytesPerToken = 4
+/** What a picture costs in the prompt, whatever its size: models scale it to a fixed number of patches. */
+const tokensPerImage = 768
+
+const estimateTokens = (facts: BodyFacts): number =>
+  Math.ceil((facts.textBytes + facts.toolBytes) / bytesPerToken) + facts.images * tokensPerImage
+
+const needsOf = (facts: BodyFacts): Capability[] => [
+  ...(facts.images > 0 ? (['vision'] as const) : []),
+  ...(facts.tools > 0 ? (['tools'] as const) : []),
+  ...(facts.thinks ? (['thinking'] as const) : []),
+]
+
+/** The description of a request that the core routes by. `streams` is what the dialect does when the body is silent. */
+export const jobOf = (
+  arrival: Arrival,
+  facts: BodyFacts,
+  kind: { readonly dialect: DialectName; readonly operation: string; readonly streams: boolean },
+): Job => {
+  const session = arrival.context.session ?? sessionOf(facts)
+  const context = facts.contexts.at(-1)
+  return {
+    ...arrival.context,
+    id: arrival.id,
+    dialect: kind.dialect,
+    operation: kind.operation,
+    asked: facts.model,
+    models: [facts.model],
+    stream: facts.stream ?? kind.streams,
+    needs: needsOf(facts),
+    promptTokens: { value: estimateTokens(facts), basis: 'estimated' },
+    arrivedAt: arrival.at,
+    ...(context !== undefined && context.tokens > 0 && { contextTokens: context.tokens }),
+    ...(session !== undefined && { session }),
+  }
+}

@@ -1,0 +1,136 @@
+/** The Ollama dialect: `POST /api/chat` and `POST /api/generate`. */
+import { RouterError } from '../domain/errors'
+import type { Job } from '../domain/job'
+import type { ChatRequest } from './canonical'
+import { encode, splice } from './bytes'
+import type { Arrival, Dialect, InferenceRoute } from './dialect'
+import { renameModel, settleContext } from './edits'
+import { errorBody, errorResponse } from './errors'
+import type { Exchange, ReplyTransform, Timing, UpstreamRequest } from './exchange'
+import { jobOf } from './job'
+import type { Json } from './json/values'
+import { booleanAt, parseBody, stringAt } from './json/values'
+import { createWholeFramer } from './lines'
+import { readOllamaChat, readOllamaGenerate } from './ollama-request'
+import { createOllamaStreamWriter, createOllamaWholeWriter } from './ollama-writer'
+import { createOpenAiReader } from './openai-reader'
+import type { BodyFacts } from './peek'
+import { peek } from './peek'
+import { rejectionOf } from './rejection'
+import { relayOllamaStream } from './relay/stream'
+import { relayWhole } from './relay/whole'
+import { createSseFramer } from './sse'
+import { writeOpenAiChat, writeOpenAiCompletion } from './to-openai'
+import { translate } from './translate'
+import { upstreamRequest } from './upstream'
+
+type Target = Parameters<Exchange['request']>[0]
+
+const wholeType = 'application/json; charset=utf-8'
+
+interface Endpoint {
+  readonly path: '/api/chat' | '/api/generate'
+  readonly name: 'chat' | 'generate'
+  /** Nothing to answer: the request only loads the model, or unloads it. */
+  isEmpty(facts: BodyFacts): boolean
+  translate(
+    body: Json,
+    target: { readonly model: string; readonly stream: boolean; readonly request: string },
+  ): UpstreamRequest
+}
+
+const notSupported = (what: string): RouterError =>
+  new RouterError('not_supported', `${what} needs a node that runs Ollama, and this model's node does not.`, {
+    hint: 'Use /api/chat or a plain prompt, or serve this model from an Ollama node.',
+  })
+
+const toChat = (request: ChatRequest, target: Parameters<Endpoint['translate']>[1]): UpstreamRequest =>
+  upstreamRequest('openai', '/v1/chat/completions', writeOpenAiChat(request, target), target.stream)
+
+const isGiven = (value: unknown): boolean =>
+  value !== undefined && value !== null && value !== '' && !(Array.isArray(value) && value.length === 0)
+
+/** A prompt becomes a chat of one turn; one that no template may touch goes to the completions endpoint. */
+const translateGenerate: Endpoint['translate'] = (body, target) => {
+  for (const name of ['template', 'context']) if (isGiven(body[name])) throw notSupported(`"${name}"`)
+  const request = readOllamaGenerate(body)
+  if (booleanAt(body, 'raw') !== true) {
+    if (isGiven(body.suffix)) throw notSupported('"suffix"')
+    return toChat(request, target)
+  }
+  const suffix = stringAt(body, 'suffix')
+  const raw = { prompt: stringAt(body, 'prompt') ?? '', ...(isGiven(suffix) && suffix !== undefined && { suffix }) }
+  return upstreamRequest('openai', '/v1/completions', writeOpenAiCompletion(request, raw, target), target.stream)
+}
+
+const chat: Endpoint = {
+  path: '/api/chat',
+  name: 'chat',
+  isEmpty: ({ messages }) => messages === undefined || messages === 0,
+  translate: (body, target) => toChat(readOllamaChat(body), target),
+}
+
+const generate: Endpoint = {
+  path: '/api/generate',
+  name: 'generate',
+  isEmpty: ({ promptBytes, images }) => promptBytes === 0 && images === 0,
+  translate: translateGenerate,
+}
+
+const relay = (endpoint: Endpoint, job: Job, facts: BodyFacts, target: Target): UpstreamRequest => {
+  const fixed = target.node.contextTokens !== undefined
+  const body = splice(facts.body, [
+    ...renameModel(facts, target.model),
+    ...settleContext(facts, target.contextTokens, fixed),
+  ])
+  return upstreamRequest('ollama', endpoint.path, body, job.stream)
+}
+
+const inBand = (job: Job, error: RouterError): string =>
+  // The line end first ends whatever half line stands before it.
+  `\n${JSON.stringify(errorBody('ollama', error.with({ requestId: job.id })))}\n`
+
+const fromOpenAi = (endpoint: Endpoint, job: Job, timing: Timing): ReplyTransform => {
+  const answer = { model: job.asked, endpoint: endpoint.name, timing }
+  return translate({
+    contentType: job.stream ? 'application/x-ndjson' : wholeType,
+    framer: job.stream ? createSseFramer() : createWholeFramer(),
+    reader: createOpenAiReader(job.id),
+    writer: job.stream ? createOllamaStreamWriter(answer) : createOllamaWholeWriter(answer),
+    errorText: (message) => inBand(job, new RouterError('upstream_failed', message)),
+  })
+}
+
+const decode = (endpoint: Endpoint, arrival: Arrival): Exchange => {
+  const facts = peek(arrival.body)
+  const described = jobOf(arrival, facts, { dialect: 'ollama', operation: `ollama.${endpoint.name}`, streams: true })
+  const empty = endpoint.isEmpty(facts)
+  const job: Job = empty ? { ...described, needs: [] } : described
+  return {
+    job,
+    request(target) {
+      if (target.native.includes('ollama')) return relay(endpoint, job, facts, target)
+      if (empty) throw notSupported('Loading or unloading a model')
+      return endpoint.translate(parseBody(facts.body), { model: target.model, stream: job.stream, request: job.id })
+    },
+    reply(request, model, timing) {
+      if (request.dialect === 'openai') return fromOpenAi(endpoint, job, timing)
+      if (!job.stream) return relayWhole({ contentType: wholeType, asked: job.asked, model })
+      return relayOllamaStream({ asked: job.asked, model, dropUsage: false })
+    },
+    rejection: (request, status, body) => rejectionOf('ollama', job.id, request.dialect === 'ollama', status, body),
+    inBandError: (error) => encode(inBand(job, error)),
+  }
+}
+
+const route = (endpoint: Endpoint): InferenceRoute => ({
+  method: 'POST',
+  path: endpoint.path,
+  decode: (arrival) => decode(endpoint, arrival),
+})
+
+export const ollama: Dialect = {
+  name: 'ollama',
+  inference: [route(chat), route(generate)],
+  refuse: (error) => errorResponse('ollama', error),
+}

@@ -1,0 +1,159 @@
+/** OpenAI `POST /v1/chat/completions`: a client's body -> the canonical request. */
+import type { ChatRequest, Effort, Format, Message, Part, ToolCall, ToolChoice } from './canonical'
+import { argumentsText } from './calls'
+import type { Json } from './json/values'
+import { arrayAt, booleanAt, invalid, isObject, numberAt, objectAt, stringAt } from './json/values'
+import { pictureFromUrl } from './pictures'
+import { readSampling, readStop } from './sampling'
+
+const roles: Readonly<Record<string, Message['role']>> = {
+  system: 'system',
+  developer: 'system',
+  user: 'user',
+  assistant: 'assistant',
+  tool: 'tool',
+  function: 'tool',
+}
+
+const readPicture = (value: unknown, param: string): Part => {
+  const url = isObject(value) ? value.url : value
+  if (typeof url !== 'string') throw invalid('"image_url" must have a "url".', param)
+  return { kind: 'picture', picture: pictureFromUrl(url, param) }
+}
+
+const readAudio = (part: Json, param: string): Part => {
+  const audio = objectAt(part, 'input_audio', param) ?? {}
+  return {
+    kind: 'audio',
+    base64: stringAt(audio, 'data', param) ?? '',
+    format: stringAt(audio, 'format', param) ?? 'wav',
+  }
+}
+
+const readPart = (part: unknown, param: string): Part[] => {
+  if (typeof part === 'string') return [{ kind: 'text', text: part }]
+  if (!isObject(part)) throw invalid('A part of "content" must be an object.', param)
+  if (part.type === 'image_url') return [readPicture(part.image_url, param)]
+  if (part.type === 'input_audio') return [readAudio(part, param)]
+  if (part.type === 'file') throw invalid('Files are not supported for this model; send their text.', param)
+  const text = part.type === 'refusal' ? part.refusal : part.text
+  return typeof text === 'string' ? [{ kind: 'text', text }] : []
+}
+
+const readContent = (content: unknown, param: string): Part[] => {
+  if (content === undefined || content === null) return []
+  if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }]
+  if (Array.isArray(content)) return content.flatMap((part) => readPart(part, param))
+  throw invalid('"content" must be a string or a list of parts.', param)
+}
+
+const readCall = (call: unknown): ToolCall[] => {
+  if (!isObject(call)) return []
+  const id = typeof call.id === 'string' ? { id: call.id } : {}
+  // A custom tool takes free text; as a function it has one parameter.
+  if (isObject(call.custom))
+    return [{ ...id, name: String(call.custom.name), arguments: JSON.stringify({ input: call.custom.input }) }]
+  if (!isObject(call.function)) return []
+  return [{ ...id, name: String(call.function.name), arguments: argumentsText(call.function.arguments) }]
+}
+
+const readMessage = (entry: unknown, index: number): Message => {
+  const param = `messages[${index}]`
+  if (!isObject(entry)) throw invalid(`"${param}" must be an object.`, param)
+  const role = typeof entry.role === 'string' ? roles[entry.role] : undefined
+  if (role === undefined) throw invalid(`"${param}.role" is not a role.`, `${param}.role`)
+  const reasoning = entry.reasoning_content ?? entry.reasoning
+  return {
+    role,
+    parts: readContent(entry.content, `${param}.content`),
+    calls: arrayAt(entry, 'tool_calls', `${param}.tool_calls`).flatMap(readCall),
+    ...(typeof reasoning === 'string' && reasoning !== '' && { reasoning }),
+    ...(typeof entry.tool_call_id === 'string' && { callId: entry.tool_call_id }),
+    ...(role === 'tool' && typeof entry.name === 'string' && { toolName: entry.name }),
+  }
+}
+
+const nameOf = (tool: unknown): string | undefined => {
+  const named = isObject(tool) && isObject(tool.function) ? tool.function.name : undefined
+  return typeof named === 'string' ? named : undefined
+}
+
+const readToolChoice = (choice: unknown): ToolChoice | undefined => {
+  if (choice === 'auto' || choice === 'none' || choice === 'required') return { kind: choice }
+  if (!isObject(choice)) return undefined
+  const name = nameOf(choice)
+  if (name !== undefined) return { kind: 'only', names: [name], required: true }
+  if (choice.type !== 'allowed_tools') return undefined
+  const allowed = isObject(choice.allowed_tools) ? choice.allowed_tools : choice
+  const names = arrayAt(allowed, 'tools', 'tool_choice').flatMap((tool) => nameOf(tool) ?? [])
+  return { kind: 'only', names, required: allowed.mode === 'required' }
+}
+
+const readFormat = (body: Json): Format | undefined => {
+  const format = objectAt(body, 'response_format')
+  if (format?.type === 'json_object') return { kind: 'json' }
+  if (format?.type !== 'json_schema') return undefined
+  const { name, schema, strict } = objectAt(format, 'json_schema', 'response_format.json_schema') ?? {}
+  if (!isObject(schema)) return { kind: 'json' }
+  return {
+    kind: 'schema',
+    schema,
+    ...(typeof name === 'string' && { name }),
+    ...(typeof strict === 'boolean' && { strict }),
+  }
+}
+
+const efforts: readonly string[] = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'] satisfies Effort[]
+
+const readReasoning = (body: Json): ChatRequest['reasoning'] => {
+  const effort = stringAt(body, 'reasoning_effort')
+  if (effort === 'none') return { on: false }
+  return effort !== undefined && efforts.includes(effort) ? { on: true, effort: effort as Effort } : undefined
+}
+
+/** `keep_alive` as Ollama has it, or LM Studio's `ttl` in seconds. */
+const readKeepAlive = (body: Json): string | number | undefined => {
+  const hint = body.keep_alive ?? body.ttl
+  return typeof hint === 'string' || typeof hint === 'number' ? hint : undefined
+}
+
+/** Members that other servers take as extensions are read under Ollama's names too; unknown ones are ignored. */
+const readExtendedSampling = (body: Json, options: Json): Record<string, number> => {
+  const repetition = numberAt(body, 'repetition_penalty')
+  return {
+    ...readSampling(options, 'options.'),
+    ...(repetition !== undefined && { repeat_penalty: repetition }),
+    ...readSampling(body),
+  }
+}
+
+/** Throws `invalid_request` with the member's name in `param`. */
+export const readOpenAiChat = (body: Json): ChatRequest => {
+  const options = objectAt(body, 'options') ?? {}
+  const toolChoice = readToolChoice(body.tool_choice)
+  const format = readFormat(body)
+  const reasoning = readReasoning(body)
+  const keepAlive = readKeepAlive(body)
+  const parallelCalls = booleanAt(body, 'parallel_tool_calls')
+  const maxTokens = numberAt(body, 'max_completion_tokens') ?? numberAt(body, 'max_tokens')
+  const logprobs = booleanAt(body, 'logprobs')
+  const topLogprobs = numberAt(body, 'top_logprobs')
+  const choices = numberAt(body, 'n')
+  const contextTokens = numberAt(options, 'num_ctx', 'options.num_ctx')
+  return {
+    messages: arrayAt(body, 'messages').map(readMessage),
+    tools: arrayAt(body, 'tools').filter((tool): tool is Json => nameOf(tool) !== undefined),
+    sampling: readExtendedSampling(body, options),
+    stop: readStop(body.stop, 'stop'),
+    ...(toolChoice && { toolChoice }),
+    ...(parallelCalls !== undefined && { parallelCalls }),
+    ...(maxTokens !== undefined && { maxTokens }),
+    ...(format && { format }),
+    ...(reasoning && { reasoning }),
+    ...(logprobs !== undefined && { logprobs }),
+    ...(topLogprobs !== undefined && { topLogprobs }),
+    ...(choices !== undefined && { choices }),
+    ...(keepAlive !== undefined && { keepAlive }),
+    ...(contextTokens !== undefined && { contextTokens }),
+  }
+}

@@ -1,0 +1,273 @@
+/**
+ * The facts that routing needs from a request body, found in one pass over its bytes. Nothing is parsed into objects and
+ * long strings (pictures, prompts) are jumped over, so the cost does not grow with what a request carries.
+ */
+import type { Cursor, Span } from './json/cursor'
+import {
+  elements,
+  finish,
+  members,
+  openBrace,
+  openBracket,
+  peekByte,
+  quote,
+  skip,
+  string,
+  textOf,
+  value,
+} from './json/cursor'
+import { invalid } from './json/values'
+
+/** `stream_options` of a body: where its value stands and where `include_usage` does, if it is there. */
+export interface StreamOptions {
+  readonly value: Span
+  readonly isObject: boolean
+  readonly includeUsage?: { readonly value: Span; readonly on: boolean }
+}
+
+/** One member of `options` that decides how a model is loaded. */
+export interface ContextOption {
+  readonly tokens: number
+  /** From the member's name to the end of its value. */
+  readonly member: Span
+  readonly value: Span
+}
+
+/** Spans count bytes in `body`. */
+export interface BodyFacts {
+  /** The client's bytes, without a byte order mark. */
+  readonly body: Uint8Array
+  readonly model: string
+  /** Insides of every top-level `model` string: more than one only when a client wrote the member twice. */
+  readonly modelSpans: readonly Span[]
+  readonly stream?: boolean
+  readonly streamOptions?: StreamOptions
+  /** `options`, if it is an object, and each `num_ctx` in it. */
+  readonly options?: Span
+  readonly contexts: readonly ContextOption[]
+  readonly thinks: boolean
+  /** Bytes of text as they stand in the JSON: messages, prompt, tool calls. */
+  readonly textBytes: number
+  readonly images: number
+  readonly tools: number
+  readonly toolBytes: number
+  readonly maxTokens?: number
+  /** Absent when the body has no such member. */
+  readonly messages?: number
+  readonly hasPrompt: boolean
+  readonly promptBytes: number
+  /** Leading system text and first user turn, for telling conversations apart. */
+  readonly opening: { readonly system?: Span; readonly user?: Span }
+}
+
+type Mutable<T> = { -readonly [K in keyof T]: T[K] }
+type Draft = Omit<Mutable<BodyFacts>, 'modelSpans' | 'contexts' | 'opening' | 'model'> & {
+  model?: string
+  modelSpans: Span[]
+  contexts: ContextOption[]
+  opening: { system?: Span; user?: Span }
+}
+
+const length = (span: Span): number => span.end - span.start
+
+const countElements = (cursor: Cursor): number => {
+  if (peekByte(cursor) !== openBracket) {
+    skip(cursor)
+    return 0
+  }
+  let count = 0
+  elements(cursor, () => {
+    skip(cursor)
+    count++
+  })
+  return count
+}
+
+/** A part of a message: text is measured, pictures are counted. */
+const part = (cursor: Cursor, draft: Draft): void => {
+  if (peekByte(cursor) !== openBrace) {
+    skip(cursor)
+    return
+  }
+  members(cursor, (name) => {
+    const isString = peekByte(cursor) === quote
+    const span = skip(cursor)
+    if (name === 'text' && isString) draft.textBytes += length(span) - 2
+    else if (name === 'image_url' && (isString || cursor.bytes[span.start] === openBrace)) draft.images++
+  })
+}
+
+const content = (cursor: Cursor, draft: Draft): Span => {
+  const byte = peekByte(cursor)
+  if (byte === quote) {
+    const span = string(cursor)
+    draft.textBytes += length(span)
+    return span
+  }
+  if (byte !== openBracket) return skip(cursor)
+  const start = cursor.at
+  elements(cursor, () => part(cursor, draft))
+  return { start, end: cursor.at }
+}
+
+const isSystem = (role: string): boolean => role === 'system' || role === 'developer'
+
+const message = (cursor: Cursor, draft: Draft): void => {
+  if (peekByte(cursor) !== openBrace) throw invalid('Every entry of "messages" must be an object.', 'messages')
+  let role = ''
+  let said: Span | undefined
+  members(cursor, (name) => {
+    if (name === 'role' && peekByte(cursor) === quote) role = textOf(cursor, string(cursor))
+    else if (name === 'content') said = content(cursor, draft)
+    else if (name === 'images') draft.images += countElements(cursor)
+    else if (name === 'tool_calls') draft.textBytes += length(skip(cursor))
+    else skip(cursor)
+  })
+  if (said === undefined || draft.opening.user !== undefined) return
+  if (role === 'user') draft.opening.user = said
+  else if (isSystem(role)) draft.opening.system ??= said
+}
+
+const messages = (cursor: Cursor, draft: Draft): void => {
+  if (peekByte(cursor) !== openBracket) throw invalid('"messages" must be an array.', 'messages')
+  let count = 0
+  elements(cursor, () => {
+    message(cursor, draft)
+    count++
+  })
+  draft.messages = count
+}
+
+const options = (cursor: Cursor, draft: Draft): void => {
+  draft.contexts = []
+  delete draft.options
+  if (peekByte(cursor) !== openBrace) {
+    skip(cursor)
+    return
+  }
+  const start = cursor.at
+  members(cursor, (name, keyStart) => {
+    const span = skip(cursor)
+    if (name !== 'num_ctx') return
+    const tokens = value({ bytes: cursor.bytes, at: span.start })
+    if (tokens === null) return
+    if (typeof tokens !== 'number') throw invalid('"options.num_ctx" must be a number.', 'options.num_ctx')
+    draft.contexts.push({ tokens, value: span, member: { start: keyStart, end: span.end } })
+  })
+  draft.options = { start, end: cursor.at }
+}
+
+const streamOptions = (cursor: Cursor): StreamOptions => {
+  if (peekByte(cursor) !== openBrace) return { value: skip(cursor), isObject: false }
+  const start = cursor.at
+  let includeUsage: StreamOptions['includeUsage']
+  members(cursor, (name) => {
+    const on = peekByte(cursor) === 0x74
+    const span = skip(cursor)
+    if (name === 'include_usage') includeUsage = { value: span, on }
+  })
+  return { value: { start, end: cursor.at }, isObject: true, ...(includeUsage && { includeUsage }) }
+}
+
+const model = (cursor: Cursor, draft: Draft): void => {
+  if (peekByte(cursor) !== quote) throw invalid('"model" must be a string.', 'model')
+  const span = string(cursor)
+  draft.model = textOf(cursor, span)
+  draft.modelSpans.push(span)
+}
+
+const stream = (cursor: Cursor, draft: Draft): void => {
+  const on = value(cursor)
+  if (typeof on === 'boolean') draft.stream = on
+  else if (on === null) delete draft.stream
+  else throw invalid('"stream" must be true or false.', 'stream')
+}
+
+const maxTokens = (cursor: Cursor, draft: Draft): void => {
+  const byte = peekByte(cursor)
+  if (byte === quote || byte === openBrace || byte === openBracket) skip(cursor)
+  else {
+    const tokens = value(cursor)
+    if (typeof tokens === 'number') draft.maxTokens = tokens
+  }
+}
+
+const tools = (cursor: Cursor, draft: Draft): void => {
+  const start = cursor.at
+  draft.tools = countElements(cursor)
+  draft.toolBytes = draft.tools === 0 ? 0 : cursor.at - start
+}
+
+/** A top-level text: `prompt` and `system` of `/api/generate`. */
+const text = (cursor: Cursor, draft: Draft, name: 'prompt' | 'system'): void => {
+  if (peekByte(cursor) !== quote) {
+    skip(cursor)
+    return
+  }
+  const span = string(cursor)
+  draft.textBytes += length(span)
+  if (name === 'system') {
+    draft.opening.system ??= span
+    return
+  }
+  draft.hasPrompt = true
+  draft.promptBytes = length(span)
+  draft.opening.user ??= span
+}
+
+/** What each member that matters does; all others are skipped. A member that is written twice counts as its last. */
+const readers: Readonly<Record<string, (cursor: Cursor, draft: Draft) => void>> = {
+  model,
+  stream,
+  messages,
+  options,
+  tools,
+  stream_options: (cursor, draft) => {
+    draft.streamOptions = streamOptions(cursor)
+  },
+  max_tokens: maxTokens,
+  max_completion_tokens: maxTokens,
+  think: (cursor, draft) => {
+    draft.thinks = peekByte(cursor) === 0x74
+    skip(cursor)
+  },
+  images: (cursor, draft) => {
+    draft.images += countElements(cursor)
+  },
+  prompt: (cursor, draft) => text(cursor, draft, 'prompt'),
+  system: (cursor, draft) => text(cursor, draft, 'system'),
+}
+
+const withoutMark = (bytes: Uint8Array): Uint8Array =>
+  bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
+
+/** Throws `invalid_request`: bad JSON with the position, a missing or wrong member with its name in `param`. */
+export const peek = (bytes: Uint8Array): BodyFacts => {
+  const body = withoutMark(bytes)
+  const cursor: Cursor = { bytes: body, at: 0 }
+  const draft: Draft = {
+    body,
+    modelSpans: [],
+    contexts: [],
+    thinks: false,
+    textBytes: 0,
+    images: 0,
+    tools: 0,
+    toolBytes: 0,
+    hasPrompt: false,
+    promptBytes: 0,
+    opening: {},
+  }
+  if (peekByte(cursor) === undefined) throw invalid('The body is empty; a JSON object is expected.')
+  if (peekByte(cursor) === openBracket) throw invalid('The body must be a JSON object.')
+  members(cursor, (name) => {
+    const read = Object.hasOwn(readers, name) ? readers[name] : undefined
+    if (read) read(cursor, draft)
+    else skip(cursor)
+  })
+  finish(cursor)
+  const { model: asked, ...facts } = draft
+  if (asked === undefined) throw invalid('"model" is missing.', 'model')
+  if (asked.trim() === '') throw invalid('"model" is empty.', 'model')
+  return { ...facts, model: asked }
+}

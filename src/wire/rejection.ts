@@ -1,0 +1,49 @@
+/** A node's own 4xx, passed on in the client's shape. */
+import type { ErrorDetails } from '../domain/errors'
+import { RouterError } from '../domain/errors'
+import type { DialectName } from '../domain/job'
+import { decode, encode } from './bytes'
+import { errorBody, errorStatus, fleetMember } from './errors'
+import type { Exchange } from './exchange'
+import type { Json } from './json/values'
+import { isObject, parseReply } from './json/values'
+import { errorOf } from './replies'
+
+/** llama-server's words for a prompt that does not fit its window; OpenAI clients know the other code. */
+const contextTypes: readonly unknown[] = ['exceed_context_size_error', 'context_length_exceeded']
+
+const upstreamOf = (error: unknown): NonNullable<ErrorDetails['upstream']> => {
+  if (!isObject(error)) return {}
+  const { type, code } = error
+  return {
+    ...(typeof type === 'string' && { type }),
+    ...((typeof code === 'string' || typeof code === 'number') && { code }),
+  }
+}
+
+const toError = (status: number, json: Json, request: string): RouterError => {
+  const message = errorOf(json)?.message ?? `The node refused the request with status ${status}.`
+  const upstream = upstreamOf(json.error)
+  const tooLarge = contextTypes.includes(upstream.type) || contextTypes.includes(upstream.code)
+  if (tooLarge) return new RouterError('context_too_large', message, { requestId: request })
+  return new RouterError('upstream_rejected', message, { status, requestId: request, upstream })
+}
+
+/** Where node and client speak alike, members that we do not know stay; otherwise only status and message do. */
+export const rejectionOf = (
+  dialect: DialectName,
+  request: string,
+  alike: boolean,
+  status: number,
+  body: Uint8Array,
+): ReturnType<Exchange['rejection']> => {
+  const json = parseReply(decode(body)) ?? {}
+  const error = toError(status, json, request)
+  const kept = alike && error.code === 'upstream_rejected' && errorOf(json) !== undefined
+  const answer = kept ? { ...json, fleet: fleetMember(error) } : errorBody(dialect, error)
+  return {
+    status: errorStatus(error),
+    contentType: 'application/json; charset=utf-8',
+    body: encode(JSON.stringify(answer)),
+  }
+}

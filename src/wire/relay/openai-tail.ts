@@ -1,0 +1,43 @@
+/** What the end of an OpenAI stream says. */
+import type { Usage } from '../exchange'
+import type { Json } from '../json/values'
+import { isObject, parseReply } from '../json/values'
+import { usageOf } from '../openai-reader'
+import { errorOf } from '../replies'
+
+export interface StreamEnd {
+  readonly complete: boolean
+  readonly problem?: { readonly message: string; readonly status?: number }
+  readonly usage: Usage
+}
+
+const finishReason = /"finish_reason":\s*"/
+const dataLine = /^data: ?(.*)$/
+
+/** A whole event from the tail; the first line may be cut and is then no JSON. */
+const readEvent = (line: string): Json[] => {
+  const json = parseReply(dataLine.exec(line)?.[1] ?? '')
+  return json ? [json] : []
+}
+
+export const usageFrom = (json: Json | undefined): Usage => {
+  if (json === undefined) return {}
+  const { tokensIn, tokensOut, cachedIn } = usageOf(json) ?? {}
+  return {
+    ...(tokensIn !== undefined && { tokensIn }),
+    ...(tokensOut !== undefined && { tokensOut }),
+    ...(cachedIn !== undefined && { cachedIn }),
+  }
+}
+
+export const readOpenAiEnd = (tail: string): StreamEnd => {
+  const lines = tail.split('\n').map((line) => line.trimEnd())
+  const done = lines.some((line) => line === 'data: [DONE]' || line === 'data:[DONE]')
+  const events = lines.flatMap(readEvent)
+  const problem = events.map(errorOf).findLast((error) => error !== undefined)
+  return {
+    complete: (done || finishReason.test(tail)) && problem === undefined,
+    ...(problem && { problem }),
+    usage: usageFrom(events.findLast((event) => isObject(event.usage) || isObject(event.timings))),
+  }
+}

@@ -1,0 +1,74 @@
+/** An answer in one piece whose client and node speak the same dialect. */
+import { concat, decode, splice } from '../bytes'
+import type { ReplyTransform, Usage } from '../exchange'
+import type { Span } from '../json/cursor'
+import { finish, members, skip } from '../json/cursor'
+import type { Json } from '../json/values'
+import { errorOf } from '../replies'
+import { ollamaUsage } from './ollama-tail'
+import { usageFrom } from './openai-tail'
+
+export interface RelayWholeOptions {
+  readonly contentType: string
+  /** The model as the client wrote it, and as the node calls it. */
+  readonly asked: string
+  readonly model: string
+}
+
+const wanted = new Set(['model', 'error', 'usage', 'timings', 'prompt_eval_count', 'eval_count'])
+
+interface Facts {
+  readonly json: Json
+  readonly model?: Span
+}
+
+/** The few top-level members that matter, without parsing the answer's text; undefined when it is not whole. */
+const scan = (body: Uint8Array): Facts | undefined => {
+  const cursor = { bytes: body, at: 0 }
+  const json: Record<string, unknown> = {}
+  let model: Span | undefined
+  try {
+    members(cursor, (name) => {
+      const span = skip(cursor)
+      if (name === 'model') model = span
+      if (wanted.has(name)) json[name] = JSON.parse(decode(body.subarray(span.start, span.end)))
+    })
+    finish(cursor)
+  } catch {
+    return undefined
+  }
+  return { json, ...(model && { model }) }
+}
+
+export const relayWhole = ({ contentType, asked, model }: RelayWholeOptions): ReplyTransform => {
+  const pieces: Uint8Array[] = []
+  const renames = asked !== model
+  let facts: Facts | undefined
+  let problem: ReturnType<ReplyTransform['problem']>
+
+  const renamed = (body: Uint8Array): Uint8Array =>
+    facts?.model ? splice(body, [{ ...facts.model, text: JSON.stringify(asked) }]) : body
+
+  return {
+    contentType,
+    push(chunk) {
+      pieces.push(chunk)
+      return renames ? undefined : chunk
+    },
+    end() {
+      const body = concat(pieces)
+      facts = scan(body)
+      problem = errorOf(facts?.json ?? {})
+      return renames && body.length > 0 ? renamed(body) : undefined
+    },
+    complete: () => facts !== undefined && problem === undefined,
+    problem: () => problem,
+    // Until it is whole it may still turn out to be an error, and nothing is lost by waiting.
+    begun: () => facts !== undefined && problem === undefined,
+    usage: (): Usage => {
+      if (facts === undefined) return {}
+      const openai = usageFrom(facts.json)
+      return openai.tokensOut === undefined ? ollamaUsage(JSON.stringify(facts.json)) : openai
+    },
+  }
+}

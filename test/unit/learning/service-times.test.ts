@@ -1,0 +1,108 @@
+import { describe, expect, test } from 'bun:test'
+import { ema } from '../../../src/learning/ema'
+import { createSamples, type Learned, MAX_PAIRS } from '../../../src/learning/service-times'
+
+const served = (durationMs: number, node = 'rig', model = 'm') => ({ node, model, durationMs, firstByteMs: 1 })
+
+test('the first value is the mean, later ones move it by a fifth of the distance', () => {
+  expect([100, 200, 200].reduce<number | undefined>((mean, value) => ema(mean, value), undefined)).toBe(136)
+})
+
+describe('service times', () => {
+  test('are known per node:model once measured, with the number of samples', () => {
+    const samples = createSamples()
+    samples.addService(served(1_000))
+    samples.addService(served(2_000))
+    samples.addService(served(9_000, 'rig', 'other'))
+
+    expect(samples.service('rig', 'm')).toEqual({ meanMs: 1_200, samples: 2 })
+    expect(samples.service('box', 'm')).toBeUndefined()
+  })
+
+  test('spellings of one model are one pair', () => {
+    const samples = createSamples()
+    samples.addService(served(1_000, 'rig', 'Llava:latest'))
+    samples.addService(served(2_000, 'rig', 'llava'))
+
+    expect(samples.service('rig', 'LLaVA')).toEqual({ meanMs: 1_200, samples: 2 })
+  })
+
+  test('nonsense is ignored', () => {
+    const samples = createSamples()
+    for (const value of [Number.NaN, Number.POSITIVE_INFINITY, -1]) {
+      samples.addService(served(value))
+      samples.addLoad('rig', 'm', value, 5)
+    }
+
+    expect(samples.service('rig', 'm')).toBeUndefined()
+    expect(samples.loadMs('rig', 'm', 5)).toBeUndefined()
+  })
+
+  test('a node and a model cannot be mistaken for another pair', () => {
+    const samples = createSamples()
+    samples.addService(served(1, 'a', 'b/c'))
+
+    expect(samples.service('a/b', 'c')).toBeUndefined()
+  })
+})
+
+describe('load times', () => {
+  test('of the model itself when it was loaded before', () => {
+    const samples = createSamples()
+    samples.addLoad('rig', 'm', 4_000, 8)
+    samples.addLoad('rig', 'm', 9_000)
+
+    expect(samples.loadMs('rig', 'm', 100)).toEqual({ meanMs: 5_000, samples: 2 })
+  })
+
+  test('else by the rate of the node and the size of the model', () => {
+    const samples = createSamples()
+    samples.addLoad('rig', 'm', 4_000, 8)
+
+    expect(samples.loadMs('rig', 'other', 10)).toEqual({ meanMs: 5_000, samples: 1 })
+    expect(samples.loadMs('rig', 'other')).toBeUndefined()
+    expect(samples.loadMs('box', 'other', 10)).toBeUndefined()
+  })
+
+  test('a load that took no time says nothing about the rate', () => {
+    const samples = createSamples()
+    samples.addLoad('rig', 'm', 0, 8)
+
+    expect(samples.loadMs('rig', 'other', 10)).toBeUndefined()
+  })
+})
+
+describe('keeping', () => {
+  test('BL-L05: the number of pairs is bounded, the least recently measured goes first', () => {
+    const samples = createSamples()
+    samples.addService(served(1, 'rig', 'first'))
+    for (let i = 0; i < MAX_PAIRS; i++) {
+      samples.addService(served(1, 'rig', `m${i}`))
+      if (i === 5) samples.addService(served(1, 'rig', 'm0'))
+    }
+    samples.addService(served(1, 'rig', 'last'))
+
+    expect(samples.size()).toBe(MAX_PAIRS)
+    expect(samples.service('rig', 'first')).toBeUndefined()
+    expect(samples.service('rig', 'm1')).toBeUndefined()
+    expect(samples.service('rig', 'm0')).toEqual({ meanMs: 1, samples: 2 })
+  })
+
+  test('what a sample changed is given to the store, and a new one goes on from there', () => {
+    const saved: Learned[] = []
+    const samples = createSamples({ save: (changed) => void saved.push(changed) })
+    samples.addService(served(1_000))
+    samples.addLoad('rig', 'm', 4_000, 8)
+
+    const pair = { node: 'rig', model: 'm', serviceMs: 1_000, services: 1, loads: 0 }
+    const known = {
+      pairs: [{ ...pair, loadMs: 4_000, loads: 1 }],
+      rates: [{ node: 'rig', gbPerSecond: 2, loads: 1 }],
+    }
+    expect(saved).toEqual([{ pairs: [pair], rates: [] }, known])
+    const next = createSamples({ load: () => known })
+    next.addService(served(2_000))
+    expect(next.service('rig', 'm')).toEqual({ meanMs: 1_200, samples: 2 })
+    expect(next.loadMs('rig', 'other', 2)).toEqual({ meanMs: 1_000, samples: 1 })
+  })
+})

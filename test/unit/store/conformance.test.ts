@@ -1,0 +1,141 @@
+import { afterAll, describe, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import type { DecisionRecord } from '../../../src/domain/record'
+import { openMemoryStore } from '../../../src/store/memory'
+import { openStore } from '../../../src/store/sqlite'
+import type { Store } from '../../../src/store/store'
+import { outcome, record as recordWith } from '../observe/builders'
+import { manualClock } from './manual-clock'
+
+const HOUR = 3_600_000
+const directory = mkdtempSync(join(tmpdir(), 'fleet-store-'))
+afterAll(() => rmSync(directory, { recursive: true }))
+
+type Open = (clock: ReturnType<typeof manualClock>) => Store
+const kinds: Readonly<Record<string, Open>> = {
+  memory: (clock) => openMemoryStore({ keepTracesMs: HOUR, clock }),
+  'sqlite in memory': (clock) => openStore({ path: ':memory:', keepTracesMs: HOUR, clock }),
+  'sqlite file': (clock) => openStore({ path: join(directory, `${Math.random()}.db`), keepTracesMs: HOUR, clock }),
+}
+
+for (const [kind, open] of Object.entries(kinds)) {
+  describe(`store: ${kind}`, () => {
+    const setUp = () => {
+      const clock = manualClock()
+      const store = open(clock)
+      const settledRecord = (id: string, over: Partial<DecisionRecord> = {}): DecisionRecord =>
+        recordWith({ id, at: clock.now(), outcome: { ...outcome(), totalMs: 9 }, ...over })
+      /** Long enough for whatever the store does behind its back to be done. */
+      const rest = () => clock.advance(1_000)
+      return { clock, store, settledRecord, rest }
+    }
+
+    test('a record is readable at once and after it was written', () => {
+      const { store, settledRecord, rest } = setUp()
+      const saved = settledRecord('req_1')
+      store.save(saved)
+
+      expect(store.get('req_1')).toEqual(saved)
+      rest()
+      expect(store.get('req_1')).toEqual(saved)
+      expect(store.get('req_2')).toBeUndefined()
+      store.close()
+    })
+
+    test('saving an id again replaces it', () => {
+      const { store, settledRecord, rest } = setUp()
+      store.save(settledRecord('req_1'))
+      rest()
+      store.save(settledRecord('req_1', { version: '9' }))
+
+      expect(store.list({ limit: 10 }).map(({ version }) => version)).toEqual(['9'])
+      rest()
+      expect(store.list({ limit: 10 }).map(({ version }) => version)).toEqual(['9'])
+      store.close()
+    })
+
+    test('lists are newest first, across written and unwritten ones, and bounded', () => {
+      const { clock, store, settledRecord } = setUp()
+      for (let i = 0; i < 20; i++) {
+        store.save(settledRecord(`req_${i}`))
+        clock.advance(60)
+      }
+
+      expect(store.list({ limit: 3 }).map(({ id }) => id)).toEqual(['req_19', 'req_18', 'req_17'])
+      expect(store.list({ limit: 1_000_000 })).toHaveLength(20)
+      expect(store.last()?.id).toBe('req_19')
+      store.close()
+    })
+
+    test('each filter alone and all together', () => {
+      const { store, settledRecord, rest } = setUp()
+      const ran = (id: string, model: string, node: string, end: 'completed' | 'failed', client?: string) =>
+        store.save(
+          settledRecord(id, {
+            outcome: { ...outcome({ model, node, end }), totalMs: 1 },
+            asked: { ...settledRecord(id).asked, ...(client !== undefined && { clientRequestId: client }) },
+          }),
+        )
+      ran('a', 'Qwen3:8B', 'rig', 'completed', 'c1')
+      ran('b', 'llava:latest', 'rig', 'failed')
+      ran('c', 'llava', 'box', 'completed')
+      const ids = (filter: object) =>
+        store
+          .list({ limit: 10, ...filter })
+          .map(({ id }) => id)
+          .sort()
+
+      for (const written of [false, true]) {
+        if (written) rest()
+        expect(ids({ model: 'qwen3:8b' })).toEqual(['a'])
+        expect(ids({ model: 'LLaVA' })).toEqual(['b', 'c'])
+        expect(ids({ node: 'rig' })).toEqual(['a', 'b'])
+        expect(ids({ end: 'failed' })).toEqual(['b'])
+        expect(ids({ clientRequestId: 'c1' })).toEqual(['a'])
+        expect(ids({ model: 'llava', node: 'box', end: 'completed' })).toEqual(['c'])
+        expect(ids({ node: "x' OR 1=1 --" })).toEqual([])
+      }
+      store.close()
+    })
+
+    test('records go when they are too old, the others stay', () => {
+      const { clock, store, settledRecord } = setUp()
+      for (let i = 0; i < 1_000; i++) store.save(settledRecord(`old_${i}`))
+      clock.advance(HOUR - 1_000)
+      store.save(settledRecord('young'))
+      clock.advance(120_000)
+
+      expect(store.list({ limit: 1_000 }).map(({ id }) => id)).toEqual(['young'])
+      expect(store.get('old_7')).toBeUndefined()
+      store.close()
+    })
+
+    test('learned means come back, the latest of each pair, least recently saved first', () => {
+      const { clock, store, rest } = setUp()
+      const pair = (node: string, services: number) => ({ node, model: 'm', serviceMs: 5.5, services, loads: 0 })
+      store.learned.save({ pairs: [pair('rig', 1)], rates: [{ node: 'rig', gbPerSecond: 1.5, loads: 1 }] })
+      rest()
+      store.learned.save({ pairs: [pair('box', 1)], rates: [] })
+      clock.advance(1)
+      rest()
+      store.learned.save({ pairs: [pair('rig', 2)], rates: [] })
+      rest()
+
+      expect(store.learned.load()).toEqual({
+        pairs: [pair('box', 1), pair('rig', 2)],
+        rates: [{ node: 'rig', gbPerSecond: 1.5, loads: 1 }],
+      })
+      store.close()
+    })
+
+    test('closing leaves no timer behind', () => {
+      const { clock, store, settledRecord } = setUp()
+      store.save(settledRecord('req_1'))
+      store.close()
+
+      expect(clock.pending()).toBe(0)
+    })
+  })
+}

@@ -1,0 +1,178 @@
+import { Database } from 'bun:sqlite'
+import { afterAll, expect, test } from 'bun:test'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { RouterError } from '../../../src/domain/errors'
+import { createSamples } from '../../../src/learning/service-times'
+import { SCHEMA_VERSION } from '../../../src/store/migrations'
+import { openStore } from '../../../src/store/sqlite'
+import { outcome, record } from '../observe/builders'
+import { manualClock } from './manual-clock'
+
+const directory = mkdtempSync(join(tmpdir(), 'fleet-sqlite-'))
+afterAll(() => rmSync(directory, { recursive: true }))
+
+let files = 0
+const newPath = () => join(directory, `${files++}`, 'fleet.db')
+const WEEK = 7 * 24 * 3_600_000
+const openAt = (path: string, clock = manualClock()) => openStore({ path, keepTracesMs: WEEK, clock })
+const settled = (id: string, at = manualClock().now()) => record({ id, at, outcome: { ...outcome(), totalMs: 1 } })
+const rowsIn = (path: string): number => {
+  const reader = new Database(path, { readonly: true })
+  const row = reader.query<{ n: number }, []>('SELECT count(*) AS n FROM decisions').get()
+  reader.close()
+  return row?.n ?? -1
+}
+const refusalOf = (path: string): RouterError => {
+  try {
+    openAt(path).close()
+  } catch (error) {
+    if (error instanceof RouterError) return error
+  }
+  throw new Error('it was opened')
+}
+
+test('saving writes nothing by itself; the timer writes in batches of 100', () => {
+  const clock = manualClock()
+  const path = newPath()
+  const store = openAt(path, clock)
+  for (let i = 0; i < 250; i++) store.save(settled(`req_${i}`))
+
+  expect(rowsIn(path)).toBe(0)
+  clock.advance(250)
+  expect(rowsIn(path)).toBe(100)
+  clock.advance(10)
+  expect(rowsIn(path)).toBe(200)
+  clock.advance(10)
+  expect(rowsIn(path)).toBe(250)
+  store.close()
+})
+
+test('closing writes what is pending and the next start reads it', () => {
+  const path = newPath()
+  const first = openAt(path)
+  for (let i = 0; i < 1_200; i++) first.save(settled(`req_${i}`))
+  first.close()
+
+  const second = openAt(path)
+  expect(rowsIn(path)).toBe(1_200)
+  expect(second.get('req_1199')).toEqual(settled('req_1199'))
+  second.close()
+})
+
+test('a locked database keeps records pending and writes them later', () => {
+  const clock = manualClock()
+  const path = newPath()
+  const store = openAt(path, clock)
+  const other = new Database(path)
+  other.run('BEGIN IMMEDIATE')
+  store.save(settled('req_1'))
+
+  clock.advance(300)
+  expect(store.trouble()).toEqual({ lost: 0, message: 'database is locked' })
+  expect(store.get('req_1')?.id).toBe('req_1')
+
+  other.run('ROLLBACK')
+  other.close()
+  clock.advance(2_000)
+  expect(store.trouble()).toEqual({ lost: 0 })
+  expect(rowsIn(path)).toBe(1)
+  store.close()
+})
+
+test('while nothing can be written memory stays bounded and losses are counted', () => {
+  const path = newPath()
+  const store = openAt(path)
+  const other = new Database(path)
+  other.run('BEGIN IMMEDIATE')
+  const one = settled('x')
+  for (let i = 0; i < 20_010; i++) store.save({ ...one, id: `req_${i}` })
+
+  expect(store.trouble().lost).toBe(10)
+  expect(store.get('req_9')).toBeUndefined()
+  expect(store.get('req_10')?.id).toBe('req_10')
+  store.close()
+  other.close()
+})
+
+test('old records are deleted in small steps', () => {
+  const clock = manualClock()
+  const path = newPath()
+  const store = openAt(path, clock)
+  for (let i = 0; i < 450; i++) store.save(settled(`req_${i}`, clock.now() - WEEK - 1))
+  clock.advance(300)
+  const left: number[] = []
+  for (let i = 0; i < 4; i++) {
+    clock.advance(i === 0 ? 60_000 : 250)
+    left.push(rowsIn(path))
+  }
+
+  expect(left).toEqual([250, 50, 0, 0])
+  store.close()
+})
+
+test('a damaged file is named, with what to do', () => {
+  const path = join(directory, 'damaged.db')
+  writeFileSync(path, 'not a database at all '.repeat(500))
+
+  const refusal = refusalOf(path)
+
+  expect(refusal.message).toBe(`The state database ${path} is damaged (file is not a database).`)
+  expect(refusal.details.hint).toBe('Move the file away; fleet then starts with an empty one.')
+})
+
+test('a database of a newer fleet is left alone', () => {
+  const path = newPath()
+  openAt(path).close()
+  const newer = new Database(path)
+  newer.run(`PRAGMA user_version = ${SCHEMA_VERSION + 3}`)
+  newer.close()
+
+  expect(refusalOf(path).message).toBe(
+    `The state database ${path} cannot be used. It was written by a newer fleet (schema ${SCHEMA_VERSION + 3}, this one knows ${SCHEMA_VERSION}).`,
+  )
+})
+
+test('a folder that cannot be written is named', () => {
+  writeFileSync(join(directory, 'file'), '')
+  const refusal = refusalOf(join(directory, 'file', 'fleet.db'))
+
+  expect(refusal.message).toContain('cannot be opened')
+  expect(refusal.details.hint).toContain('state.path')
+})
+
+test('damage found while serving costs history and not the caller', () => {
+  const path = newPath()
+  const store = openAt(path)
+  const other = new Database(path)
+  other.run('DROP TABLE decisions')
+  other.close()
+
+  expect(store.get('req_1')).toBeUndefined()
+  expect(store.list({ limit: 5 })).toEqual([])
+  expect(store.trouble().message).toContain('decisions')
+  store.close()
+})
+
+test('BL-L05: a million samples over 200 pairs are 200 rows, read in well under 2 s', () => {
+  const path = newPath()
+  const clock = manualClock()
+  const first = openAt(path, clock)
+  const samples = createSamples(first.learned)
+  for (let i = 0; i < 1_000_000; i++) {
+    samples.addService({ node: `n${i % 20}`, model: `m${i % 200}`, durationMs: 5, firstByteMs: 1 })
+    if (i % 100_000 === 0) clock.advance(300)
+  }
+  first.close()
+
+  const startedAt = performance.now()
+  const second = openAt(path)
+  const restored = createSamples(second.learned)
+  const tookMs = performance.now() - startedAt
+
+  expect(restored.size()).toBe(200)
+  expect(restored.service('n0', 'm0')).toEqual({ meanMs: 5, samples: 5_000 })
+  expect(tookMs).toBeLessThan(2_000)
+  second.close()
+})
