@@ -1,38 +1,9 @@
-import type { Job } from '../src/domain/job'
-import type { Config } from '../src/domain/config'
-import type { Journal } from '../src/ports/journal'
-import type { Samples } from '../src/ports/samples'
-import type { Ledger } from '../src/placement/ledger'
-import type { Policy } from '../src/placement/policies/policy'
-import type { Room } from '../src/placement/room'
+import type { DispatcherContext, DispatcherInput, Turn } from './dispatcher/context'
 import { adopt, lose } from './dispatcher/loads'
-import { arrive, look, type Turn, tellHeld } from './dispatcher/turn'
+import { arrive, look, tellHeld } from './dispatcher/turn'
 import { onReport, releaseSlot, settleLingering } from './dispatcher/slots'
 import { type Chart, flat } from './flat'
-import type { DispatcherEvent } from './protocol'
-import type { Roster } from './roster'
-
-export interface DispatcherContext {
-  readonly ledger: Ledger
-  readonly room: Room
-  readonly roster: Roster
-  readonly policy: Policy
-  readonly samples: Samples
-  readonly journal: Journal
-  readonly config: Pick<Config, 'limits' | 'policy'>
-  readonly now: () => number
-  /** Fine-grained time in ms for measuring a decision. */
-  readonly precise: () => number
-  /** Jobs whose slot is kept while their model loads. */
-  readonly loading: Map<string, Job>
-  /** Slots that linger after a cancel, with when they are given up. */
-  readonly lingering: Map<string, { readonly since: number; readonly until: number; readonly untilReport: boolean }>
-  lastRescoreAt: number
-  /** A `room.look` to self is under way. */
-  looking: boolean
-}
-
-export type DispatcherInput = Omit<DispatcherContext, 'lastRescoreAt' | 'looking'>
+import { address, type DispatcherEvent } from './protocol'
 
 /** Chooses and reserves, one placement per turn; keeps whoever cannot be placed yet. The one writer of the ledger. */
 export const dispatcherChart = {
@@ -103,11 +74,12 @@ export const dispatcherLogic = flat<DispatcherContext, DispatcherEvent, Dispatch
       const held = ledger.held(request)
       if (held === undefined || held.state === 'lingering') return
       ledger.release(request)
-      if (held.state === 'running') api.send('queues', { type: 'queue.withdraw', node: held.node, model: held.model, request })
+      if (held.state === 'running')
+        api.send(address.queues, { type: 'queue.withdraw', node: held.node, model: held.model, request })
     },
     startLoaded: (context, event, api) => {
-      const { node, model } = event as Of<'load.finished'>
-      adopt(turn(context, api), node, model)
+      const { node, model, tookMs } = event as Of<'load.finished'>
+      adopt(turn(context, api), node, model, tookMs)
     },
     loseLoad: (context, event, api) => {
       const { node, message } = event as Of<'load.failed'>

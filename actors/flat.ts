@@ -1,4 +1,13 @@
-import type { ActorLogic, ActorRef, ActorScope, ActorSystem, AnyActorRef, AnyEventObject, EventObject, Snapshot } from 'xstate'
+import type {
+  ActorLogic,
+  ActorRef,
+  ActorScope,
+  ActorSystem,
+  AnyActorRef,
+  AnyEventObject,
+  EventObject,
+  Snapshot,
+} from 'xstate'
 
 /**
  * Flat statecharts as table-driven actor logic, for actors that hear an event per request. Same actors, same mailboxes,
@@ -87,7 +96,11 @@ interface CompiledState<C, E extends EventObject> {
   /** Descriptors that end in `.*`, by prefix; looked at only when nothing else matches. */
   readonly families: readonly (readonly [prefix: string, arcs: readonly CompiledArc<C, E>[]])[]
   readonly entry: readonly ((context: C, event: E, api: Api<E>) => void)[]
-  readonly timers: readonly { readonly id: string; readonly event: EventObject; readonly ms: number | ((context: C) => number) }[]
+  readonly timers: readonly {
+    readonly id: string
+    readonly event: EventObject
+    readonly ms: number | ((context: C) => number)
+  }[]
   readonly effects: readonly string[]
   readonly final: boolean
 }
@@ -95,7 +108,8 @@ interface CompiledState<C, E extends EventObject> {
 const list = (arcs: Arc | readonly Arc[]): readonly Arc[] => (Array.isArray(arcs) ? arcs : [arcs as Arc])
 
 /** The event type of a deadline, spelled as XState spells it. */
-export const afterType = (chart: Chart, state: string, delay: string): string => `xstate.after.${delay}.${chart.id}.${state}`
+export const afterType = (chart: Chart, state: string, delay: string): string =>
+  `xstate.after.${delay}.${chart.id}.${state}`
 
 const named = <T>(table: Readonly<Record<string, T>> | undefined, kind: string, name: string, chart: Chart): T => {
   const found = table?.[name]
@@ -103,7 +117,10 @@ const named = <T>(table: Readonly<Record<string, T>> | undefined, kind: string, 
   return found
 }
 
-const compile = <C extends object, E extends EventObject, I>(chart: Chart, behaviour: Behaviour<C, E, I>): ReadonlyMap<string, CompiledState<C, E>> => {
+const compile = <C extends object, E extends EventObject, I>(
+  chart: Chart,
+  behaviour: Behaviour<C, E, I>,
+): ReadonlyMap<string, CompiledState<C, E>> => {
   const arc = ({ target, guard, actions = [], reenter }: Arc, fromAnywhere = false): CompiledArc<C, E> => {
     if (target !== undefined && !(target in chart.states)) throw new Error(`${chart.id}: no state '${target}'`)
     return {
@@ -168,12 +185,20 @@ const apiFor = <C extends object, E extends EventObject>(scope: Scope<C, E>): Ap
 }
 
 /** Turns a chart and its behaviour into actor logic. Throws at once on a name the chart uses and nobody provides. */
-export const flat = <C extends object, E extends EventObject, I>(chart: Chart, behaviour: Behaviour<C, E, I>): FlatLogic<C, E, I> => {
+export const flat = <C extends object, E extends EventObject, I>(
+  chart: Chart,
+  behaviour: Behaviour<C, E, I>,
+): FlatLogic<C, E, I> => {
   const states = compile(chart, behaviour)
   if (!states.has(chart.initial)) throw new Error(`${chart.id}: no initial state '${chart.initial}'`)
   const stateOf = (value: string): CompiledState<C, E> => states.get(value) as CompiledState<C, E>
 
-  const snapshot = (status: 'active' | 'done' | 'stopped', value: string, context: C, running: Map<string, AbortController> | undefined): FlatSnapshot<C> =>
+  const snapshot = (
+    status: 'active' | 'done' | 'stopped',
+    value: string,
+    context: C,
+    running: Map<string, AbortController> | undefined,
+  ): FlatSnapshot<C> =>
     ({
       status,
       value,
@@ -188,7 +213,13 @@ export const flat = <C extends object, E extends EventObject, I>(chart: Chart, b
     running?.clear()
   }
 
-  const enter = (state: CompiledState<C, E>, context: C, event: E, scope: Scope<C, E>, running: Map<string, AbortController> | undefined) => {
+  const enter = (
+    state: CompiledState<C, E>,
+    context: C,
+    event: E,
+    scope: Scope<C, E>,
+    running: Map<string, AbortController> | undefined,
+  ) => {
     const api = apiFor(scope)
     for (const action of state.entry) action(context, event, api)
     for (const timer of state.timers) {
@@ -251,10 +282,17 @@ export const flat = <C extends object, E extends EventObject, I>(chart: Chart, b
       }
     },
     start: (current, scope) => {
-      const running = enter(stateOf(current.value), current.context, { type: 'xstate.init' } as E, scope as unknown as Scope<C, E>, current[RUNNING])
+      const running = enter(
+        stateOf(current.value),
+        current.context,
+        { type: 'xstate.init' } as E,
+        scope as unknown as Scope<C, E>,
+        current[RUNNING],
+      )
       if (running !== undefined) (current as { [RUNNING]?: Map<string, AbortController> })[RUNNING] = running
     },
-    getInitialSnapshot: (scope, input) => snapshot('active', chart.initial, behaviour.context(input, apiFor(scope as unknown as Scope<C, E>)), undefined),
+    getInitialSnapshot: (scope, input) =>
+      snapshot('active', chart.initial, behaviour.context(input, apiFor(scope as unknown as Scope<C, E>)), undefined),
     getPersistedSnapshot: (current) => current,
     restoreSnapshot: (current) => current as unknown as FlatSnapshot<C>,
   }

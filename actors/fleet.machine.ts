@@ -33,7 +33,8 @@ export interface FleetContext extends FleetInput {
 
 type Broken = { readonly actorId: string; readonly error: unknown }
 const brokenIn = (event: unknown): Broken => event as Broken
-const nodeNameOf = (id: string): string | undefined => (id.startsWith(address.node('')) ? id.slice(address.node('').length) : undefined)
+const nodeNameOf = (id: string): string | undefined =>
+  id.startsWith(address.node('')) ? id.slice(address.node('').length) : undefined
 
 /** The root: makes the tree, restarts what breaks in it, lets it drain. */
 export const fleetMachine = setup({
@@ -43,7 +44,10 @@ export const fleetMachine = setup({
     isNode: ({ event }) => nodeNameOf(brokenIn(event).actorId) !== undefined,
     isSpent: ({ context, event }) => {
       const { actorId } = brokenIn(event)
-      return nodeNameOf(actorId) !== undefined && restartsAfter(context.restarts.get(actorId) ?? [], context.now(), NODE_INTENSITY) === undefined
+      return (
+        nodeNameOf(actorId) !== undefined &&
+        restartsAfter(context.restarts.get(actorId) ?? [], context.now(), NODE_INTENSITY) === undefined
+      )
     },
     isDispatcher: ({ event }) => brokenIn(event).actorId === address.dispatcher,
     isQueues: ({ event }) => brokenIn(event).actorId === address.queues,
@@ -80,7 +84,10 @@ export const fleetMachine = setup({
     countRestart: assign({
       restarts: ({ context, event }) => {
         const { actorId } = brokenIn(event)
-        return new Map(context.restarts).set(actorId, restartsAfter(context.restarts.get(actorId) ?? [], context.now(), NODE_INTENSITY) ?? [])
+        return new Map(context.restarts).set(
+          actorId,
+          restartsAfter(context.restarts.get(actorId) ?? [], context.now(), NODE_INTENSITY) ?? [],
+        )
       },
     }),
     restartNode: ({ context, event, self }) => {
@@ -90,7 +97,9 @@ export const fleetMachine = setup({
       stop(member.runtime)
       context.children.set(actorId, context.nursery.node(self as unknown as AnyActorRef, member.description))
     },
-    quarantine: assign({ quarantined: ({ context, event }) => new Set([...context.quarantined, nodeNameOf(brokenIn(event).actorId) ?? '']) }),
+    quarantine: assign({
+      quarantined: ({ context, event }) => new Set([...context.quarantined, nodeNameOf(brokenIn(event).actorId) ?? '']),
+    }),
     restartDispatcher: ({ context, self, system }) => {
       context.children.set(address.dispatcher, context.nursery.dispatcher(self as unknown as AnyActorRef))
       system.get(address.requests)?.send({ type: 'requests.replace' })
@@ -105,9 +114,18 @@ export const fleetMachine = setup({
     recordFailure: ({ context, event }, { restarted }: { restarted: boolean }) => {
       const { actorId, error } = brokenIn(event)
       const message = error instanceof Error ? error.message : String(error)
-      context.journal.record({ type: 'actor.failed', at: context.now(), actor: actorId, machine: actorId.split('/')[0] ?? actorId, message, restarted })
+      context.journal.record({
+        type: 'actor.failed',
+        at: context.now(),
+        actor: actorId,
+        machine: actorId.split('/')[0] ?? actorId,
+        message,
+        restarted,
+      })
     },
-    noteGrace: assign({ graceMs: ({ event, context }) => (event.type === 'fleet.drain' ? event.graceMs : context.graceMs) }),
+    noteGrace: assign({
+      graceMs: ({ event, context }) => (event.type === 'fleet.drain' ? event.graceMs : context.graceMs),
+    }),
     drainRequests: ({ system }) => system.get(address.requests)?.send({ type: 'requests.drain' }),
     cutRequests: ({ system }) => system.get(address.requests)?.send({ type: 'requests.cut' }),
   },
@@ -121,7 +139,10 @@ export const fleetMachine = setup({
     'node.remove': { actions: 'removeNode' },
     'xstate.error.actor.*': [
       { guard: 'isSpent', actions: ['quarantine', { type: 'recordFailure', params: { restarted: false } }] },
-      { guard: 'isNode', actions: ['countRestart', { type: 'recordFailure', params: { restarted: true } }, 'restartNode'] },
+      {
+        guard: 'isNode',
+        actions: ['countRestart', { type: 'recordFailure', params: { restarted: true } }, 'restartNode'],
+      },
       { guard: 'isDispatcher', actions: [{ type: 'recordFailure', params: { restarted: true } }, 'restartDispatcher'] },
       { guard: 'isQueues', actions: [{ type: 'recordFailure', params: { restarted: true } }, 'restartQueues'] },
       { guard: 'isRequests', actions: [{ type: 'recordFailure', params: { restarted: true } }, 'restartRequests'] },

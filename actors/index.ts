@@ -5,7 +5,7 @@ import type { Fleet } from '../src/ports/fleet'
 import type { Reply } from '../src/ports/node-gateway'
 import { createLedger } from '../src/placement/ledger'
 import { createRoom } from '../src/placement/room'
-import type { DispatcherContext } from './dispatcher.machine'
+import type { DispatcherContext } from './dispatcher/context'
 import { type FleetContext, fleetMachine } from './fleet.machine'
 import { address } from './protocol'
 import { createRoster } from './roster'
@@ -23,11 +23,20 @@ export interface Started extends Fleet {
 }
 
 /** The only door into this folder: starts the tree and speaks for it. */
-export const startFleet = (config: Config, ports: Ports, about: { readonly instance: string; readonly version: string }): Started => {
+export const startFleet = (
+  config: Config,
+  ports: Ports,
+  about: { readonly instance: string; readonly version: string },
+): Started => {
   const { clock, journal } = ports
   const startedAt = clock.now()
   const callers = new Map<string, { resolve(reply: Reply): void; reject(error: RouterError): void }>()
-  const shared: Shared = { roster: createRoster(), queues: new Map(), requests: new Map(), desk: { ledger: createLedger(), room: createRoom() } }
+  const shared: Shared = {
+    roster: createRoster(),
+    queues: new Map(),
+    requests: new Map(),
+    desk: { ledger: createLedger(), room: createRoom() },
+  }
   const children = new Map<string, AnyActorRef>()
   let draining = false
   let cut = 0
@@ -46,19 +55,30 @@ export const startFleet = (config: Config, ports: Ports, about: { readonly insta
   const root = createActor(fleetMachine, {
     id: address.fleet,
     systemId: address.fleet,
-    clock: { setTimeout: (run: () => void, ms: number) => clock.setTimeout(run, ms), clearTimeout: (handle: unknown) => clock.clearTimeout(handle) },
+    clock: {
+      setTimeout: (run: () => void, ms: number) => clock.setTimeout(run, ms),
+      clearTimeout: (handle: unknown) => clock.clearTimeout(handle),
+    },
     input: { nursery, roster: shared.roster, journal, now: () => clock.now(), nodes: config.nodes, children },
   } as never) as unknown as AnyActorRef
   indexScheduler(root)
   root.subscribe({
     error: (error) =>
-      journal.record({ type: 'actor.failed', at: clock.now(), actor: address.fleet, machine: 'fleet', message: String(error), restarted: false }),
+      journal.record({
+        type: 'actor.failed',
+        at: clock.now(),
+        actor: address.fleet,
+        machine: 'fleet',
+        message: String(error),
+        restarted: false,
+      }),
   })
   root.start()
 
   const child = (id: string): AnyActorRef => children.get(id) as AnyActorRef
   const quarantined = (): ReadonlySet<string> => (root.getSnapshot() as { context: FleetContext }).context.quarantined
-  const loading = (): DispatcherContext['loading'] => (child(address.dispatcher).getSnapshot() as { context: DispatcherContext }).context.loading
+  const loading = (): DispatcherContext['loading'] =>
+    (child(address.dispatcher).getSnapshot() as { context: DispatcherContext }).context.loading
   const isHealthy = (health: string): boolean => health === 'online' || health === 'suspect'
 
   return {
@@ -73,7 +93,11 @@ export const startFleet = (config: Config, ports: Ports, about: { readonly insta
         }
         callers.set(job.id, { resolve, reject })
         child(address.requests).send({ type: 'request.submit', job })
-        signal.addEventListener('abort', () => shared.requests.get(address.request(job.id))?.send({ type: 'client.left' }), { once: true })
+        signal.addEventListener(
+          'abort',
+          () => shared.requests.get(address.request(job.id))?.send({ type: 'client.left' }),
+          { once: true },
+        )
       }),
 
     overview: () => {
@@ -86,7 +110,7 @@ export const startFleet = (config: Config, ports: Ports, about: { readonly insta
       const members = [...shared.roster.members()]
       return {
         ...about,
-        upSinceMs: startedAt,
+        startedAt,
         draining,
         inFlight: ledger.total(),
         waiting: room.size - room.heldCount + loading().size,
@@ -98,7 +122,11 @@ export const startFleet = (config: Config, ports: Ports, about: { readonly insta
       }
     },
 
-    nodes: () => [...shared.roster.members()].map((member) => nodeViewOf(member, shared, quarantined().has(member.description.name))),
+    descriptions: () => [...shared.roster.members()].map(({ description }) => description),
+    nodes: () =>
+      [...shared.roster.members()].map((member) =>
+        nodeViewOf(member, shared, quarantined().has(member.description.name)),
+      ),
     models: () => modelViews(shared.roster, shared.desk.ledger),
     queues: () => [...shared.roster.members()].flatMap((member) => nodeViewOf(member, shared, false).queues),
     waiters: () => waitersOf(shared.desk.room, shared, loading(), clock.now()),
@@ -112,7 +140,9 @@ export const startFleet = (config: Config, ports: Ports, about: { readonly insta
       return [
         view(address.fleet, root),
         ...[...children].map(([id, actor]) => view(id, actor, address.fleet)),
-        ...[...shared.roster.members()].map(({ description, runtime }) => view(address.runtime(description.name), runtime, address.node(description.name))),
+        ...[...shared.roster.members()].map(({ description, runtime }) =>
+          view(address.runtime(description.name), runtime, address.node(description.name)),
+        ),
         ...[...shared.queues].map(([id, actor]) => view(id, actor, address.queues)),
         ...[...shared.requests].map(([id, actor]) => view(id, actor, address.requests)),
       ]
@@ -120,7 +150,10 @@ export const startFleet = (config: Config, ports: Ports, about: { readonly insta
 
     ready: () => {
       const members = [...shared.roster.members()]
-      return members.some((member) => isHealthy(axesOf(member).health)) || (members.length > 0 && members.every((member) => axesOf(member).health !== 'unknown'))
+      return (
+        members.some((member) => isHealthy(axesOf(member).health)) ||
+        (members.length > 0 && members.every((member) => axesOf(member).health !== 'unknown'))
+      )
     },
 
     addNode: (node) => root.send({ type: 'node.add', node }),
@@ -129,7 +162,9 @@ export const startFleet = (config: Config, ports: Ports, about: { readonly insta
     setAdmission: (name, admission) => {
       const member = shared.roster.get(name)
       if (member === undefined) return false
-      member.node.send({ type: admission === 'open' ? 'node.resume' : admission === 'paused' ? 'node.pause' : 'node.drain' })
+      member.node.send({
+        type: admission === 'open' ? 'node.resume' : admission === 'paused' ? 'node.pause' : 'node.drain',
+      })
       return true
     },
 
@@ -143,7 +178,11 @@ export const startFleet = (config: Config, ports: Ports, about: { readonly insta
           },
           complete: () => {
             journal.record({ type: 'fleet.stopped', at: clock.now(), cut })
-            for (const actor of [...shared.queues.values(), ...children.values(), ...[...shared.roster.members()].map(({ runtime }) => runtime)]) {
+            for (const actor of [
+              ...shared.queues.values(),
+              ...children.values(),
+              ...[...shared.roster.members()].map(({ runtime }) => runtime),
+            ]) {
               ;(actor as unknown as { _stop(): void })._stop()
             }
             resolve({ cut })

@@ -47,7 +47,8 @@ const PROGRESS_MS = 5_000
 
 const failureOf = (event: Heard): Failure | undefined => (event.type === 'attempt.failed' ? event.failure : undefined)
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-const without = (set: ReadonlySet<string>, one: string): ReadonlySet<string> => new Set([...set].filter((other) => other !== one))
+const without = (set: ReadonlySet<string>, one: string): ReadonlySet<string> =>
+  new Set([...set].filter((other) => other !== one))
 
 /** One node: health x admission x breaker, and a poll loop of its own, so that a frozen node delays no other. */
 export const nodeMachine = setup({
@@ -61,7 +62,9 @@ export const nodeMachine = setup({
   guards: {
     isProgressing: ({ context }) => context.now() - context.lastProgressAt(context.node.name) < PROGRESS_MS,
     wasLastChance: ({ context }) => context.failedPolls + 1 >= context.health.offlineAfter,
-    isWedged: ({ context, event }) => event.type === 'request.stalled' && new Set([...context.stalled, event.request]).size >= context.health.stallRequests,
+    isWedged: ({ context, event }) =>
+      event.type === 'request.stalled' &&
+      new Set([...context.stalled, event.request]).size >= context.health.stallRequests,
     stillWedged: ({ context }) => context.stalled.size >= context.health.stallRequests,
     isOutOfReach: ({ event }) => {
       const failure = failureOf(event)
@@ -71,17 +74,24 @@ export const nodeMachine = setup({
       const failure = failureOf(event)
       return failure !== undefined && countsAgainstNode(failure)
     },
-    isRuntime: ({ event }) => String((event as unknown as { actorId?: string }).actorId).startsWith(address.runtime('')),
+    isRuntime: ({ event }) =>
+      String((event as unknown as { actorId?: string }).actorId).startsWith(address.runtime('')),
     opensBreaker: ({ context, event }) => {
       const failure = failureOf(event)
       if (failure === undefined || !countsAgainstNode(failure)) return false
-      return failuresWithin(context.failures, context.now(), context.health.breakerWindowMs) + 1 >= context.health.breakerFailures
+      return (
+        failuresWithin(context.failures, context.now(), context.health.breakerWindowMs) + 1 >=
+        context.health.breakerFailures
+      )
     },
   },
   actions: {
     spawnRuntime: ({ context, self }) => {
       const member = context.roster.get(context.node.name)
-      const runtime = spawn(self as unknown as AnyActorRef, runtimeLogic, address.runtime(context.node.name), { node: context.node, ports: context.runtime })
+      const runtime = spawn(self as unknown as AnyActorRef, runtimeLogic, address.runtime(context.node.name), {
+        node: context.node,
+        ports: context.runtime,
+      })
       if (member !== undefined) context.roster.join({ ...member, runtime })
     },
     takeReport: ({ context, system }, { report, startedAt, tookMs }: Poll) => {
@@ -96,17 +106,31 @@ export const nodeMachine = setup({
     }),
     forgive: assign({ failedPolls: 0, healthReason: undefined, stalled: new Set<string>() }),
     noteOutOfReach: assign({ healthReason: ({ event }) => failureOf(event)?.message }),
-    noteStalled: assign({ stalled: ({ context, event }) => (event.type === 'request.stalled' ? new Set([...context.stalled, event.request]) : context.stalled) }),
-    noteWedged: assign({ healthReason: ({ context }) => `no_progress: ${context.health.stallRequests} requests stand without a first byte` }),
-    dropStalled: assign({ stalled: ({ context, event }) => (event.type === 'request.unstalled' ? without(context.stalled, event.request) : context.stalled) }),
+    noteStalled: assign({
+      stalled: ({ context, event }) =>
+        event.type === 'request.stalled' ? new Set([...context.stalled, event.request]) : context.stalled,
+    }),
+    noteWedged: assign({
+      healthReason: ({ context }) => `no_progress: ${context.health.stallRequests} requests stand without a first byte`,
+    }),
+    dropStalled: assign({
+      stalled: ({ context, event }) =>
+        event.type === 'request.unstalled' ? without(context.stalled, event.request) : context.stalled,
+    }),
     countFailure: assign({
       failures: ({ context, event }) => {
         const at = context.now()
-        return [...context.failures.filter((failure) => at - failure.at < context.health.breakerWindowMs), { at, message: failureOf(event)?.message ?? '' }]
+        return [
+          ...context.failures.filter((failure) => at - failure.at < context.health.breakerWindowMs),
+          { at, message: failureOf(event)?.message ?? '' },
+        ]
       },
       breakerReason: ({ event, context }) => failureOf(event)?.message ?? context.breakerReason,
     }),
-    openFirst: assign({ breakerSince: ({ context }) => context.now(), retryMs: ({ context }) => context.health.breakerRetryMs }),
+    openFirst: assign({
+      breakerSince: ({ context }) => context.now(),
+      retryMs: ({ context }) => context.health.breakerRetryMs,
+    }),
     openAgain: assign({ retryMs: ({ context }) => nextRetryMs(context.retryMs, context.health.breakerRetryMaxMs) }),
     closeBreaker: assign({ failures: [], breakerReason: undefined, breakerSince: undefined }),
     forgetResidency: ({ context }) => context.roster.get(context.node.name)?.runtime.send({ type: 'runtime.forget' }),
@@ -115,18 +139,38 @@ export const nodeMachine = setup({
       ({ context }) => ({ type: 'node.changed', node: context.node.name }),
     ),
     recordHealth: ({ context }, { health }: { health: Health }) =>
-      context.journal.record({ type: 'node.health', at: context.now(), node: context.node.name, health, ...(context.healthReason === undefined ? {} : { reason: context.healthReason }) }),
+      context.journal.record({
+        type: 'node.health',
+        at: context.now(),
+        node: context.node.name,
+        health,
+        ...(context.healthReason === undefined ? {} : { reason: context.healthReason }),
+      }),
     recordAdmission: ({ context }, { admission }: { admission: Admission }) =>
       context.journal.record({ type: 'node.admission', at: context.now(), node: context.node.name, admission }),
     recordBreaker: ({ context }, { breaker }: { breaker: Breaker }) => {
       const { node, breakerReason, retryMs } = context
       const at = context.now()
       const why = breaker === 'closed' || breakerReason === undefined ? {} : { reason: breakerReason }
-      context.journal.record({ type: 'node.breaker', at, node: node.name, breaker, ...why, ...(breaker === 'open' ? { retryAt: at + retryMs } : {}) })
+      context.journal.record({
+        type: 'node.breaker',
+        at,
+        node: node.name,
+        breaker,
+        ...why,
+        ...(breaker === 'open' ? { retryAt: at + retryMs } : {}),
+      })
     },
     recordRuntimeFailure: ({ context, event }) => {
       const { actorId, error } = event as unknown as { actorId: string; error: unknown }
-      context.journal.record({ type: 'actor.failed', at: context.now(), actor: actorId, machine: 'runtime', message: messageOf(error), restarted: true })
+      context.journal.record({
+        type: 'actor.failed',
+        at: context.now(),
+        actor: actorId,
+        machine: 'runtime',
+        message: messageOf(error),
+        restarted: true,
+      })
     },
     loseLoad: sendTo(
       ({ system }) => system.get(address.dispatcher),
@@ -149,7 +193,10 @@ export const nodeMachine = setup({
   entry: 'spawnRuntime',
   on: {
     // The keeper of its memory broke: a new one starts empty and the next poll fills it.
-    'xstate.error.actor.*': { guard: 'isRuntime', actions: ['recordRuntimeFailure', 'loseLoad', 'spawnRuntime', raise({ type: 'node.poll' })] },
+    'xstate.error.actor.*': {
+      guard: 'isRuntime',
+      actions: ['recordRuntimeFailure', 'loseLoad', 'spawnRuntime', raise({ type: 'node.poll' })],
+    },
   },
   states: {
     polling: {
@@ -163,9 +210,17 @@ export const nodeMachine = setup({
               target: 'resting',
               actions: [{ type: 'takeReport', params: ({ event }) => event.output }, raise({ type: 'poll.succeeded' })],
             },
-            onError: { target: 'resting', actions: raise(({ event }) => ({ type: 'poll.failed' as const, message: messageOf(event.error) })) },
+            onError: {
+              target: 'resting',
+              actions: raise(({ event }) => ({ type: 'poll.failed' as const, message: messageOf(event.error) })),
+            },
           },
-          after: { pollTimeout: { target: 'resting', actions: raise({ type: 'poll.failed', message: 'no answer within health.poll_timeout' }) } },
+          after: {
+            pollTimeout: {
+              target: 'resting',
+              actions: raise({ type: 'poll.failed', message: 'no answer within health.poll_timeout' }),
+            },
+          },
         },
         resting: { after: { pollEvery: 'asking' }, on: { 'node.poll': 'asking' } },
       },
@@ -177,7 +232,10 @@ export const nodeMachine = setup({
         unknown: {
           on: {
             'poll.succeeded': 'online',
-            'poll.failed': [{ guard: 'wasLastChance', target: 'offline', actions: 'countFailedPoll' }, { actions: 'countFailedPoll' }],
+            'poll.failed': [
+              { guard: 'wasLastChance', target: 'offline', actions: 'countFailedPoll' },
+              { actions: 'countFailedPoll' },
+            ],
           },
         },
         online: {
@@ -185,8 +243,15 @@ export const nodeMachine = setup({
           on: {
             // Busy is not dead: bytes that still flow are life.
             'poll.failed': [{ guard: 'isProgressing' }, { target: 'suspect', actions: 'countFailedPoll' }],
-            'attempt.failed': { guard: 'isOutOfReach', target: 'suspect', actions: ['noteOutOfReach', raise({ type: 'node.poll' })] },
-            'request.stalled': [{ guard: 'isWedged', target: 'suspect', actions: ['noteStalled', 'noteWedged'] }, { actions: 'noteStalled' }],
+            'attempt.failed': {
+              guard: 'isOutOfReach',
+              target: 'suspect',
+              actions: ['noteOutOfReach', raise({ type: 'node.poll' })],
+            },
+            'request.stalled': [
+              { guard: 'isWedged', target: 'suspect', actions: ['noteStalled', 'noteWedged'] },
+              { actions: 'noteStalled' },
+            ],
           },
         },
         // It stands behind the others until a poll (and, when wedged, a request) went well.
@@ -194,7 +259,11 @@ export const nodeMachine = setup({
           entry: [{ type: 'recordHealth', params: { health: 'suspect' } }, 'tellChanged'],
           on: {
             'poll.succeeded': [{ guard: 'stillWedged' }, { target: 'online' }],
-            'poll.failed': [{ guard: 'isProgressing' }, { guard: 'wasLastChance', target: 'offline', actions: 'countFailedPoll' }, { actions: 'countFailedPoll' }],
+            'poll.failed': [
+              { guard: 'isProgressing' },
+              { guard: 'wasLastChance', target: 'offline', actions: 'countFailedPoll' },
+              { actions: 'countFailedPoll' },
+            ],
             'attempt.succeeded': 'online',
             'request.stalled': { actions: 'noteStalled' },
           },
@@ -240,7 +309,10 @@ export const nodeMachine = setup({
         half_open: {
           entry: [{ type: 'recordBreaker', params: { breaker: 'half_open' } }, 'tellChanged'],
           on: {
-            'attempt.succeeded': { target: 'closed', actions: ['closeBreaker', { type: 'recordBreaker', params: { breaker: 'closed' } }, 'tellChanged'] },
+            'attempt.succeeded': {
+              target: 'closed',
+              actions: ['closeBreaker', { type: 'recordBreaker', params: { breaker: 'closed' } }, 'tellChanged'],
+            },
             'attempt.failed': { guard: 'countsAgainstNode', target: 'open', actions: ['countFailure', 'openAgain'] },
           },
         },

@@ -43,11 +43,22 @@ export type DispatcherEvent =
       readonly excluded: readonly string[]
     }
   /** A slot that was granted is free again. `linger`: the node may still compute for a client that left. */
-  | { readonly type: 'slot.freed'; readonly request: string; readonly attempt: number; readonly linger?: 'prefill' | 'decode' }
+  | {
+      readonly type: 'slot.freed'
+      readonly request: string
+      readonly attempt: number
+      readonly linger?: 'prefill' | 'decode'
+    }
   /** The request has left, wherever it stood. */
   | { readonly type: 'job.gone'; readonly request: string }
   /** A queue's answer to `queue.start`: this one runs now, or nobody is there any more. */
-  | { readonly type: 'slot.taken'; readonly node: string; readonly model: string; readonly request: string; readonly attempt: number }
+  | {
+      readonly type: 'slot.taken'
+      readonly node: string
+      readonly model: string
+      readonly request: string
+      readonly attempt: number
+    }
   | { readonly type: 'slot.declined'; readonly node: string; readonly model: string }
   /** A bound request left its queue without running. */
   | { readonly type: 'bound.gone'; readonly node: string; readonly model: string }
@@ -86,6 +97,8 @@ export type RequestEvent =
   | { readonly type: 'reply.started'; readonly firstByteMs: number }
   | { readonly type: 'reply.finished'; readonly summary: ReplySummary }
   | { readonly type: 'reply.failed'; readonly failure: Failure; readonly rejected: boolean }
+  /** The client's request has no form that the node understands. */
+  | { readonly type: 'reply.refused'; readonly error: RouterError }
   | { readonly type: 'client.left'; readonly bytes?: number }
   | { readonly type: 'request.cut'; readonly reason: 'draining' | 'internal' }
 
@@ -113,12 +126,24 @@ export type QueueEvent =
   /** The dispatcher reserved one slot for the head. */
   | { readonly type: 'queue.start' }
   | { readonly type: 'queue.withdraw'; readonly request: string }
-  | { readonly type: 'slot.released'; readonly request: string; readonly attempt: number; readonly linger?: 'prefill' | 'decode' }
+  | {
+      readonly type: 'slot.released'
+      readonly request: string
+      readonly attempt: number
+      readonly linger?: 'prefill' | 'decode'
+    }
   | { readonly type: 'queue.close'; readonly reason: string }
 
 /** To the keeper of one node's memory. */
 export type RuntimeEvent =
-  | { readonly type: 'model.load'; readonly model: string; readonly evicts: readonly string[]; readonly cause: string; readonly contextTokens?: number; readonly deadlineMs: number }
+  | {
+      readonly type: 'model.load'
+      readonly model: string
+      readonly evicts: readonly string[]
+      readonly cause: string
+      readonly contextTokens?: number
+      readonly deadlineMs: number
+    }
   | { readonly type: 'runtime.observed'; readonly report: NodeReport; readonly startedAt: number }
   | { readonly type: 'load.done' }
   | { readonly type: 'load.broke'; readonly message: string }

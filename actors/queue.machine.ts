@@ -21,7 +21,11 @@ export const queueChart = {
   states: {
     open: {
       on: {
-        'queue.enqueue': [{ guard: 'isReserved', actions: ['start'] }, { guard: 'hasRoom', actions: ['append'] }, { actions: ['refuse'] }],
+        'queue.enqueue': [
+          { guard: 'isReserved', actions: ['start'] },
+          { guard: 'hasRoom', actions: ['append'] },
+          { actions: ['refuse'] },
+        ],
         'queue.start': [{ guard: 'isEmpty', actions: ['decline'] }, { actions: ['startHead'] }],
         'queue.withdraw': { actions: ['withdraw'] },
         'slot.released': { guard: 'isRunning', actions: ['release'] },
@@ -102,7 +106,12 @@ export const queueLogic = flat<QueueContext, QueueEvent, QueueInput>(queueChart,
     release: ({ running }, event, api) => {
       const { request, attempt, linger } = event as Of<'slot.released'>
       running.delete(request)
-      api.send(address.dispatcher, { type: 'slot.freed', request, attempt, ...(linger === undefined ? {} : { linger }) })
+      api.send(address.dispatcher, {
+        type: 'slot.freed',
+        request,
+        attempt,
+        ...(linger === undefined ? {} : { linger }),
+      })
     },
     refuseAll: (context, event, api) => {
       for (const entry of context.waiting.splice(0)) refuse(context, entry, (event as Of<'queue.close'>).reason, api)

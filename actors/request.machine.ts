@@ -1,51 +1,9 @@
-import type { RouterError } from '../src/domain/errors'
-import type { Failure, PhaseName, TerminalStatus } from '../src/domain/facts'
-import type { Job } from '../src/domain/job'
-import type { NodeDescription } from '../src/domain/node'
-import type { Flow, NodeGateway, Reply, ReplySummary } from '../src/ports/node-gateway'
-import type { Config } from '../src/domain/config'
-import type { Journal } from '../src/ports/journal'
+import type { Failure } from '../src/domain/facts'
 import { type Api, type Chart, flat } from './flat'
 import type { RequestEvent } from './protocol'
+import type { RequestContext, RequestInput } from './request/context'
 import { settle } from './request/outcome'
 import * as steps from './request/steps'
-
-/** What a request needs from the world; bound once in the wiring. */
-export interface RequestPorts {
-  readonly gateway: Pick<NodeGateway, 'forward' | 'cut'>
-  readonly journal: Journal
-  readonly node: (name: string) => NodeDescription | undefined
-  /** The answer begins: hands it to whoever submitted the job. */
-  readonly open: (request: string, reply: Reply) => void
-  /** The request ends without an answer of a node. */
-  readonly refuse: (request: string, error: RouterError) => void
-  readonly now: () => number
-  readonly config: Pick<Config, 'limits' | 'policy' | 'health'>
-}
-
-/** Where a request stands. `reply` is set once the client has an answer's first bytes. */
-export interface RequestContext {
-  readonly job: Job
-  readonly ports: RequestPorts
-  attempt: number
-  excluded: string[]
-  phase: PhaseName
-  heldMs: number
-  heldSince: number
-  /** Node and model of the current attempt, and the queue to be told of its release. */
-  place: { readonly node: string; readonly model: string; readonly queue: string; readonly residency: 'resident' | 'cold'; readonly contextTokens?: number } | undefined
-  bound: { readonly node: string; readonly model: string } | undefined
-  flow: Flow | undefined
-  startedAt: number
-  firstByteMs: number | undefined
-  stalled: boolean
-  lastFailure: Failure | undefined
-  summary: ReplySummary | undefined
-  ending: { readonly end: TerminalStatus; readonly status: number; readonly code?: string; readonly message?: string; readonly error?: RouterError } | undefined
-  bytes: number
-}
-
-export type RequestInput = Pick<RequestContext, 'job' | 'ports'>
 
 /** What ends or moves a request while it is not at a node. */
 const placed = {
@@ -104,6 +62,7 @@ export const requestChart = {
       effects: ['forward'],
       on: {
         'reply.started': { target: 'streaming', actions: ['noteFirstByte'] },
+        'reply.refused': { target: 'settled', actions: ['takeRefusal', 'release'] },
         'reply.failed': [
           { guard: 'isRejected', target: 'settled', actions: ['noteRejected', 'release'] },
           { guard: 'mayTryAgain', target: 'placing', actions: ['noteFailure', 'release', 'excludeNode'] },
@@ -113,7 +72,11 @@ export const requestChart = {
       after: {
         stall: { actions: ['tellStalled'] },
         firstByte: [
-          { guard: 'mayTryAgain', target: 'placing', actions: ['noteFirstByteTimeout', 'releaseLingering', 'excludeNode'] },
+          {
+            guard: 'mayTryAgain',
+            target: 'placing',
+            actions: ['noteFirstByteTimeout', 'releaseLingering', 'excludeNode'],
+          },
           { target: 'settled', actions: ['noteFirstByteTimeout', 'failLast', 'releaseLingering'] },
         ],
       },
@@ -159,7 +122,8 @@ export const requestLogic = flat<RequestContext, RequestEvent, RequestInput>(req
   }),
   delays: {
     holdLimit: ({ ports, heldMs }) => Math.max(0, ports.config.policy.holdTimeoutMs - heldMs),
-    deadline: ({ job, ports }) => (job.deadlineAt === undefined ? Number.POSITIVE_INFINITY : Math.max(0, job.deadlineAt - ports.now())),
+    deadline: ({ job, ports }) =>
+      job.deadlineAt === undefined ? Number.POSITIVE_INFINITY : Math.max(0, job.deadlineAt - ports.now()),
     firstByte: ({ ports }) => ports.config.limits.firstTokenTimeoutMs,
     stall: ({ ports }) => ports.config.health.stallAfterMs,
     streamIdle: steps.untilIdleMs,
@@ -205,6 +169,7 @@ const forward = (context: RequestContext, api: Api<RequestEvent>, signal: AbortS
         if (rejected !== undefined) ports.open(job.id, rejected)
         send({ type: 'reply.failed', failure, rejected: rejected !== undefined })
       },
+      refused: (error) => send({ type: 'reply.refused', error }),
       left: (bytes) => send({ type: 'client.left', bytes }),
     },
     signal,

@@ -2,7 +2,8 @@ import type { AnyActorRef } from 'xstate'
 import type { Journal } from '../src/ports/journal'
 import { type Api, type Chart, flat } from './flat'
 import { address, type RequestEvent, type RequestsEvent } from './protocol'
-import { type RequestContext, requestLogic, type RequestPorts } from './request.machine'
+import type { RequestContext, RequestPorts } from './request/context'
+import { requestLogic } from './request.machine'
 import { spawn } from './spawn'
 import { RouterError } from '../src/domain/errors'
 
@@ -37,7 +38,10 @@ export const requestsChart = {
       on: {
         'request.submit': { actions: ['refuseDraining'] },
         'xstate.done.actor.*': [{ guard: 'isLast', target: 'drained', actions: ['reap'] }, { actions: ['reap'] }],
-        'xstate.error.actor.*': [{ guard: 'isLast', target: 'drained', actions: ['answerFor'] }, { actions: ['answerFor'] }],
+        'xstate.error.actor.*': [
+          { guard: 'isLast', target: 'drained', actions: ['answerFor'] },
+          { actions: ['answerFor'] },
+        ],
       },
     },
     drained: { entry: ['tellEmptied'], on: { 'request.submit': { actions: ['refuseDraining'] } } },
@@ -79,16 +83,35 @@ export const requestsLogic = flat<RequestsContext, RequestsEvent, RequestsInput>
       const request = registry.get(actorId)
       registry.delete(actorId)
       const message = error instanceof Error ? error.message : String(error)
-      journal.record({ type: 'actor.failed', at: ports.now(), actor: actorId, machine: 'request', message, restarted: false })
+      journal.record({
+        type: 'actor.failed',
+        at: ports.now(),
+        actor: actorId,
+        machine: 'request',
+        message,
+        restarted: false,
+      })
       if (request === undefined) return
       const { job, place, attempt, firstByteMs, flow } = (request.getSnapshot() as { context: RequestContext }).context
       // The actor is gone: its slot, its place in the room and its client are settled here.
-      if (place !== undefined) api.send(place.queue, { type: 'slot.released', request: job.id, attempt, linger: firstByteMs === undefined ? 'prefill' : 'decode' })
+      if (place !== undefined)
+        api.send(place.queue, {
+          type: 'slot.released',
+          request: job.id,
+          attempt,
+          linger: firstByteMs === undefined ? 'prefill' : 'decode',
+        })
       api.send(address.dispatcher, { type: 'job.gone', request: job.id })
       const refusal = new RouterError('internal', 'The router failed on this request.')
       const at = ports.now()
       if (firstByteMs === undefined) ports.refuse(job.id, refusal)
-      else ports.gateway.cut(job.id, { class: 'truncated', message: refusal.message, bytes: flow?.bytes ?? 0, elapsedMs: at - job.arrivedAt })
+      else
+        ports.gateway.cut(job.id, {
+          class: 'truncated',
+          message: refusal.message,
+          bytes: flow?.bytes ?? 0,
+          elapsedMs: at - job.arrivedAt,
+        })
       journal.record({
         type: 'request.settled',
         at,
@@ -97,7 +120,15 @@ export const requestsLogic = flat<RequestsContext, RequestsEvent, RequestsInput>
         asked: job.asked,
         priority: job.priority,
         arrivedAt: job.arrivedAt,
-        outcome: { end: 'failed', status: 500, code: 'internal', message, phase: 'placing', bytes: flow?.bytes ?? 0, retries: attempt - 1 },
+        outcome: {
+          end: 'failed',
+          status: 500,
+          code: 'internal',
+          message,
+          phase: 'placing',
+          bytes: flow?.bytes ?? 0,
+          retries: attempt - 1,
+        },
       })
     },
     cut: ({ registry }, _event, api) => each(registry, { type: 'request.cut', reason: 'draining' }, api),
@@ -119,7 +150,15 @@ const refuse = (ports: RequestPorts, job: RequestContext['job'], error: RouterEr
     asked: job.asked,
     priority: job.priority,
     arrivedAt: job.arrivedAt,
-    outcome: { end: 'rejected', status, code: error.code, message: error.message, phase: 'placing', bytes: 0, retries: 0 },
+    outcome: {
+      end: 'rejected',
+      status,
+      code: error.code,
+      message: error.message,
+      phase: 'placing',
+      bytes: 0,
+      retries: 0,
+    },
   })
   ports.refuse(job.id, error)
 }

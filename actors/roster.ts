@@ -85,7 +85,10 @@ export const createRoster = (): Roster => {
       const member = members.get(name)
       if (member === undefined) return
       const inventory = inventoryOf(report)
-      unlist(name, [...(member.inventory?.keys() ?? [])].filter((key) => !inventory.has(key)))
+      unlist(
+        name,
+        [...(member.inventory?.keys() ?? [])].filter((key) => !inventory.has(key)),
+      )
       for (const key of inventory.keys()) {
         listed.add(key)
         const holders = byModel.get(key)

@@ -59,9 +59,15 @@ export const runtimeChart = {
 type Of<T extends RuntimeEvent['type']> = Extract<RuntimeEvent, { type: T }>
 
 /** Models in the report, and those of ours that ended loading after the report began. */
-const merged = ({ resident, loadedAt }: RuntimeContext, report: NodeReport, startedAt: number): readonly ResidentModel[] => {
+const merged = (
+  { resident, loadedAt }: RuntimeContext,
+  report: NodeReport,
+  startedAt: number,
+): readonly ResidentModel[] => {
   const seen = new Set(report.resident.map(({ name }) => modelKey(name)))
-  const fresh = resident.filter(({ name }) => !seen.has(modelKey(name)) && (loadedAt.get(modelKey(name)) ?? -1) >= startedAt)
+  const fresh = resident.filter(
+    ({ name }) => !seen.has(modelKey(name)) && (loadedAt.get(modelKey(name)) ?? -1) >= startedAt,
+  )
   return fresh.length === 0 ? report.resident : [...report.resident, ...fresh]
 }
 
@@ -75,14 +81,26 @@ export const runtimeLogic = flat<RuntimeContext, RuntimeEvent, RuntimeInput>(run
     beginLoad: (context, event) => {
       const { model, evicts, deadlineMs, contextTokens } = event as Of<'model.load'>
       const now = context.ports.now()
-      context.loading = { model, evicts, deadlineMs, startedAt: now, ...(contextTokens === undefined ? {} : { contextTokens }) }
+      context.loading = {
+        model,
+        evicts,
+        deadlineMs,
+        startedAt: now,
+        ...(contextTokens === undefined ? {} : { contextTokens }),
+      }
       const gone = new Set(evicts.map(modelKey))
-      for (const by of evicts) context.ports.journal.record({ type: 'model.evicted', at: now, node: context.node.name, model: by, by: model })
+      for (const by of evicts)
+        context.ports.journal.record({ type: 'model.evicted', at: now, node: context.node.name, model: by, by: model })
       context.resident = context.resident.filter(({ name }) => !gone.has(modelKey(name)))
     },
     refuseLoad: ({ node }, event, api) => {
       const { model } = event as Of<'model.load'>
-      api.send(address.dispatcher, { type: 'load.failed', node: node.name, model, message: 'another load is in progress' })
+      api.send(address.dispatcher, {
+        type: 'load.failed',
+        node: node.name,
+        model,
+        message: 'another load is in progress',
+      })
     },
     observe: (context, event) => {
       const { report, startedAt } = event as Of<'runtime.observed'>
@@ -99,7 +117,10 @@ export const runtimeLogic = flat<RuntimeContext, RuntimeEvent, RuntimeInput>(run
       const tookMs = now - loading.startedAt
       const others = context.resident.filter(({ name }) => modelKey(name) !== modelKey(loading.model))
       const { contextTokens } = loading
-      context.resident = [...others, { name: loading.model, state: 'ready', ...(contextTokens === undefined ? {} : { contextTokens }) }]
+      context.resident = [
+        ...others,
+        { name: loading.model, state: 'ready', ...(contextTokens === undefined ? {} : { contextTokens }) },
+      ]
       context.loadedAt.set(modelKey(loading.model), now)
       context.loading = undefined
       ports.journal.record({ type: 'load.finished', at: now, node: node.name, model: loading.model, tookMs })
@@ -120,13 +141,18 @@ export const runtimeLogic = flat<RuntimeContext, RuntimeEvent, RuntimeInput>(run
       }
       ports.load(node, model, { evicts, ...(contextTokens === undefined ? {} : { contextTokens }) }, signal).then(
         () => tell({ type: 'load.done' }),
-        (error: unknown) => tell({ type: 'load.broke', message: error instanceof Error ? error.message : String(error) }),
+        (error: unknown) =>
+          tell({ type: 'load.broke', message: error instanceof Error ? error.message : String(error) }),
       )
     },
   },
 })
 
-const failLoad = (context: RuntimeContext, message: string, send: (to: string, event: { type: string; [key: string]: unknown }) => void): void => {
+const failLoad = (
+  context: RuntimeContext,
+  message: string,
+  send: (to: string, event: { type: string; [key: string]: unknown }) => void,
+): void => {
   const { loading, node, ports } = context
   if (loading === undefined) return
   const now = ports.now()
@@ -134,5 +160,8 @@ const failLoad = (context: RuntimeContext, message: string, send: (to: string, e
   context.loading = undefined
   ports.journal.record({ type: 'load.failed', at: now, node: node.name, model: loading.model, tookMs, message })
   send(address.dispatcher, { type: 'load.failed', node: node.name, model: loading.model, message })
-  send(address.node(node.name), { type: 'attempt.failed', failure: { class: 'status', message, bytes: 0, elapsedMs: tookMs } })
+  send(address.node(node.name), {
+    type: 'attempt.failed',
+    failure: { class: 'status', message, bytes: 0, elapsedMs: tookMs },
+  })
 }

@@ -56,7 +56,12 @@ export const indexScheduler = (root: AnyActorRef): void => {
  * A child that its supervisor keeps in a registry of its own. XState's `spawnChild` copies all children of the parent
  * at each call and keeps finished ones for ever, so it is not used for anything that comes and goes.
  */
-export const spawn = <L extends AnyActorLogic>(parent: AnyActorRef, logic: L, systemId: string, input: InputFrom<L>): AnyActorRef =>
+export const spawn = <L extends AnyActorLogic>(
+  parent: AnyActorRef,
+  logic: L,
+  systemId: string,
+  input: InputFrom<L>,
+): AnyActorRef =>
   createActor(logic, { parent, id: systemId, systemId, input } as never).start() as unknown as AnyActorRef
 
 /** Stops a child that was made by `spawn`. */

@@ -7,7 +7,11 @@ export interface Intensity {
 export const NODE_INTENSITY: Intensity = { restarts: 5, withinMs: 60_000 }
 
 /** The restarts that still count, with this one; undefined when it is one too many. */
-export const restartsAfter = (earlier: readonly number[], now: number, { restarts, withinMs }: Intensity): readonly number[] | undefined => {
+export const restartsAfter = (
+  earlier: readonly number[],
+  now: number,
+  { restarts, withinMs }: Intensity,
+): readonly number[] | undefined => {
   const counted = [...earlier.filter((at) => now - at < withinMs), now]
   return counted.length > restarts ? undefined : counted
 }

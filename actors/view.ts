@@ -27,13 +27,18 @@ const axesOrOffline = (member: Member): NodeAxes => {
 }
 
 /** Memory for a further model in GB: total minus what is resident or being loaded; undefined when any part is unknown. */
-export const availableGbOn = (member: Member, resident: readonly ResidentModel[], ledger: Ledger): number | undefined => {
+export const availableGbOn = (
+  member: Member,
+  resident: readonly ResidentModel[],
+  ledger: Ledger,
+): number | undefined => {
   const { description, report, inventory } = member
   const load = ledger.loading(description.name)
   if (report?.freeGb !== undefined) return Math.max(0, report.freeGb - (load?.costGb ?? 0))
   const total = description.memoryGb ?? report?.memoryGb
   if (total === undefined) return undefined
-  let used = load === undefined || resident.some(({ name }) => modelKey(name) === modelKey(load.model)) ? 0 : (load.costGb ?? 0)
+  let used =
+    load === undefined || resident.some(({ name }) => modelKey(name) === modelKey(load.model)) ? 0 : (load.costGb ?? 0)
   for (const { name, memoryGb } of resident) {
     const size = memoryGb ?? inventory?.get(modelKey(name))?.sizeGb
     if (size === undefined) return undefined
@@ -42,7 +47,13 @@ export const availableGbOn = (member: Member, resident: readonly ResidentModel[]
   return Math.max(0, total - used)
 }
 
-const candidateOf = (member: Member, key: string, choice: number, ledger: Ledger, roster: Roster): Candidate | undefined => {
+const candidateOf = (
+  member: Member,
+  key: string,
+  choice: number,
+  ledger: Ledger,
+  roster: Roster,
+): Candidate | undefined => {
   const stored = member.inventory?.get(key)
   if (stored === undefined) return undefined
   const { description, report } = member
@@ -60,7 +71,10 @@ const candidateOf = (member: Member, key: string, choice: number, ledger: Ledger
   })
   const nodeInFlight = ledger.nodeInFlight(name)
   const cap = axes.breaker === 'half_open' ? 1 : (description.maxConcurrency ?? Number.POSITIVE_INFINITY)
-  const free = Math.max(0, Math.min(slots - account.reserved - account.granted - account.bound - account.foreign, cap - nodeInFlight))
+  const free = Math.max(
+    0,
+    Math.min(slots - account.reserved - account.granted - account.bound - account.foreign, cap - nodeInFlight),
+  )
   const others: OtherResident[] = []
   for (const model of resident) {
     if (model === here) continue

@@ -68,8 +68,12 @@ export const nodeViewOf = (member: Member, shared: Shared, quarantined: boolean)
     ...(report?.version === undefined ? {} : { version: report.version }),
     ...axes,
     ...(context.healthReason === undefined ? {} : { healthReason: context.healthReason }),
-    ...(axes.breaker === 'closed' || context.breakerReason === undefined ? {} : { breakerReason: context.breakerReason }),
-    ...(axes.breaker === 'closed' || context.breakerSince === undefined ? {} : { breakerSince: context.breakerSince, breakerRetryAt: context.breakerSince + context.retryMs }),
+    ...(axes.breaker === 'closed' || context.breakerReason === undefined
+      ? {}
+      : { breakerReason: context.breakerReason }),
+    ...(axes.breaker === 'closed' || context.breakerSince === undefined
+      ? {}
+      : { breakerSince: context.breakerSince, breakerRetryAt: context.breakerSince + context.retryMs }),
     state: stateWord(member, quarantined),
     ...(lastReportAt === undefined ? {} : { lastReportAt }),
     ...(pollMs === undefined ? {} : { pollMs }),
@@ -95,12 +99,28 @@ export const modelViews = (roster: Roster, ledger: Ledger): readonly ModelView[]
     const online = ['online', 'suspect'].includes(axesOf(member).health)
     const loading = ledger.loading(description.name)?.model
     for (const stored of report?.models ?? []) {
-      if (description.models !== undefined && !description.models.some((listed) => modelKey(listed) === modelKey(stored.name))) continue
+      if (
+        description.models !== undefined &&
+        !description.models.some((listed) => modelKey(listed) === modelKey(stored.name))
+      )
+        continue
       const key = modelKey(stored.name)
       const here = resident.find(({ name }) => modelKey(name) === key)
-      const state = here?.state === 'ready' ? 'resident' : here !== undefined || (loading !== undefined && modelKey(loading) === key) ? 'loading' : 'disk'
+      const state =
+        here?.state === 'ready'
+          ? 'resident'
+          : here !== undefined || (loading !== undefined && modelKey(loading) === key)
+            ? 'loading'
+            : 'disk'
       const view = views.get(key) ?? { name: stored.name, nodes: [] }
-      view.nodes.push({ node: description.name, name: stored.name, online, state, stored, ...(here === undefined ? {} : { resident: here }) })
+      view.nodes.push({
+        node: description.name,
+        name: stored.name,
+        online,
+        state,
+        stored,
+        ...(here === undefined ? {} : { resident: here }),
+      })
       views.set(key, view)
     }
   }
@@ -108,23 +128,44 @@ export const modelViews = (roster: Roster, ledger: Ledger): readonly ModelView[]
 }
 
 /** Everybody who waits, with place and reason; the ones whose model is being loaded and the bound ones too. */
-export const waitersOf = (room: Room, shared: Shared, loading: ReadonlyMap<string, { id: string; asked: string; arrivedAt: number }>, now: number): readonly Waiter[] => {
+export const waitersOf = (
+  room: Room,
+  shared: Shared,
+  loading: ReadonlyMap<string, { id: string; asked: string; arrivedAt: number }>,
+  now: number,
+): readonly Waiter[] => {
   const waiters: Waiter[] = []
   const places = new Map<string, number>()
   for (const { job, standing, reason, tentative } of room.entries()) {
     const key = modelKey(job.models[0] ?? job.asked)
     const position = (places.get(key) ?? 0) + 1
     places.set(key, position)
-    waiters.push({ request: job.id, model: job.asked, kind: standing, sinceMs: now - job.arrivedAt, position, reason, ...(tentative === undefined ? {} : { node: tentative }) })
+    waiters.push({
+      request: job.id,
+      model: job.asked,
+      kind: standing,
+      waitedMs: now - job.arrivedAt,
+      position,
+      reason,
+      ...(tentative === undefined ? {} : { node: tentative }),
+    })
   }
   for (const { id, asked, arrivedAt } of loading.values()) {
     const node = shared.desk.ledger.held(id)?.node
-    waiters.push({ request: id, model: asked, kind: 'loading', sinceMs: now - arrivedAt, position: 1, reason: 'cold_load', ...(node === undefined ? {} : { node }) })
+    waiters.push({
+      request: id,
+      model: asked,
+      kind: 'loading',
+      waitedMs: now - arrivedAt,
+      position: 1,
+      reason: 'cold_load',
+      ...(node === undefined ? {} : { node }),
+    })
   }
   for (const queue of shared.queues.values()) {
     const { node, model, waiting } = (queue.getSnapshot() as { context: QueueContext }).context
     for (const [at, { request, arrivedAt }] of waiting.entries()) {
-      waiters.push({ request, model, kind: 'bound', node, sinceMs: now - arrivedAt, position: at + 1, reason: 'busy' })
+      waiters.push({ request, model, kind: 'bound', node, waitedMs: now - arrivedAt, position: at + 1, reason: 'busy' })
     }
   }
   return waiters

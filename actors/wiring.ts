@@ -9,13 +9,14 @@ import type { Clock } from '../src/ports/clock'
 import type { Journal } from '../src/ports/journal'
 import type { NodeGateway, Reply } from '../src/ports/node-gateway'
 import type { Samples } from '../src/ports/samples'
-import { type DispatcherContext, dispatcherLogic } from './dispatcher.machine'
+import { dispatcherLogic } from './dispatcher.machine'
+import type { DispatcherContext } from './dispatcher/context'
 import { rebuilt } from './dispatcher/rebuild'
 import type { Nursery } from './fleet.machine'
 import { nodeMachine, type Poll } from './node.machine'
 import { address } from './protocol'
 import { queuesLogic } from './queues.machine'
-import type { RequestPorts } from './request.machine'
+import type { RequestContext, RequestPorts } from './request/context'
 import { requestsLogic } from './requests.machine'
 import type { Roster } from './roster'
 import { spawn } from './spawn'
@@ -27,8 +28,6 @@ export interface Ports {
   readonly samples: Samples
   /** Fine-grained time in ms, for measuring how long a decision takes. */
   readonly precise: () => number
-  /** ms since the epoch of the last byte of any answer from the node, or 0. */
-  readonly lastProgressAt: (node: string) => number
 }
 
 /** Hands a reply or a refusal to whoever submitted the request. */
@@ -42,7 +41,10 @@ export interface Shared {
   readonly queues: Map<string, AnyActorRef>
   readonly requests: Map<string, AnyActorRef>
   /** The dispatcher's ledger and room, for views; only the dispatcher writes them. */
-  readonly desk: Pick<DispatcherContext, 'ledger' | 'room'> & { ledger: DispatcherContext['ledger']; room: DispatcherContext['room'] }
+  readonly desk: Pick<DispatcherContext, 'ledger' | 'room'> & {
+    ledger: DispatcherContext['ledger']
+    room: DispatcherContext['room']
+  }
 }
 
 /**
@@ -58,7 +60,7 @@ export interface Shared {
  *         └── runtime/<name>         what is in memory there; loads, one at a time
  */
 export const nurseryFor = (config: Config, ports: Ports, shared: Shared, callers: Callers): Nursery => {
-  const { gateway, clock, journal, samples, precise, lastProgressAt } = ports
+  const { gateway, clock, journal, samples, precise } = ports
   const { roster } = shared
   const now = () => clock.now()
 
@@ -72,6 +74,16 @@ export const nurseryFor = (config: Config, ports: Ports, shared: Shared, callers
     config,
   }
 
+  /** ms since the epoch of the last byte of any answer from the node, or 0. */
+  const lastProgressAt = (name: string): number => {
+    let latest = 0
+    for (const request of shared.requests.values()) {
+      const { place, flow } = (request.getSnapshot() as { context: RequestContext }).context
+      if (place?.node === name && flow !== undefined && flow.bytes > 0) latest = Math.max(latest, flow.lastByteAt)
+    }
+    return latest
+  }
+
   const node = nodeMachine.provide({
     actors: {
       poll: fromPromise<Poll, { readonly node: NodeDescription }>(async ({ input, signal }) => {
@@ -83,7 +95,13 @@ export const nurseryFor = (config: Config, ports: Ports, shared: Shared, callers
   })
 
   return {
-    queues: (parent) => spawn(parent, queuesLogic, address.queues, { registry: shared.queues, limit: config.limits.queuePerNode, journal, now }),
+    queues: (parent) =>
+      spawn(parent, queuesLogic, address.queues, {
+        registry: shared.queues,
+        limit: config.limits.queuePerNode,
+        journal,
+        now,
+      }),
 
     dispatcher: (parent) => {
       const desk = rebuilt({ ledger: createLedger(), room: createRoom() }, shared.queues, now())

@@ -1,7 +1,8 @@
 import { type Job, modelKey } from '../../src/domain/job'
 import type { Candidate } from '../../src/domain/placement'
+import { windowToLoad } from '../../src/placement/window'
 import { address } from '../protocol'
-import type { Turn } from './turn'
+import type { Turn } from './context'
 
 /** A load may take this many times what it took before. */
 const LOAD_PATIENCE = 3
@@ -16,7 +17,13 @@ const loadDeadlineMs = ({ context }: Turn, { node, model, costGb }: Candidate): 
  * Keeps a slot for the job and sees that its model is being loaded there. One load at a time per node; whoever comes
  * later joins it. The load belongs to the node's runtime, so it outlives a client that leaves.
  */
-export const beginLoad = (turn: Turn, job: Job, attempt: number, candidate: Candidate, evicts: readonly string[]): void => {
+export const beginLoad = (
+  turn: Turn,
+  job: Job,
+  attempt: number,
+  candidate: Candidate,
+  evicts: readonly string[],
+): void => {
   const { context, api } = turn
   const { ledger } = context
   const node = candidate.node.name
@@ -27,8 +34,14 @@ export const beginLoad = (turn: Turn, job: Job, attempt: number, candidate: Cand
   context.loading.set(job.id, job)
   api.send(address.request(job.id), { type: 'placement.loading', node, model })
   if (ledger.loading(node) !== undefined) return
-  const contextTokens = job.contextTokens ?? candidate.node.contextTokens
-  ledger.beginLoad({ node, model, startedAt: now, evicts, ...(candidate.costGb === undefined ? {} : { costGb: candidate.costGb }) })
+  const contextTokens = windowToLoad(candidate.node, job)
+  ledger.beginLoad({
+    node,
+    model,
+    startedAt: now,
+    evicts,
+    ...(candidate.costGb === undefined ? {} : { costGb: candidate.costGb }),
+  })
   context.journal.record({ type: 'load.started', at: now, node, model, cause: 'request', evicts })
   api.send(address.runtime(node), {
     type: 'model.load',
@@ -41,8 +54,9 @@ export const beginLoad = (turn: Turn, job: Job, attempt: number, candidate: Cand
 }
 
 /** The model is in memory: everybody whose slot was kept for it starts now. */
-export const adopt = ({ context, api }: Turn, node: string, model: string): void => {
-  context.ledger.endLoad(node)
+export const adopt = ({ context, api }: Turn, node: string, model: string, tookMs: number): void => {
+  const load = context.ledger.endLoad(node)
+  context.samples.addLoad(node, modelKey(model), tookMs, load?.costGb)
   for (const reservation of context.ledger.on(node, model)) {
     if (reservation.state !== 'loading') continue
     const job = context.loading.get(reservation.request)
@@ -53,10 +67,16 @@ export const adopt = ({ context, api }: Turn, node: string, model: string): void
     }
     reservation.state = 'running'
     reservation.since = context.now()
-    const contextTokens = job.contextTokens ?? context.roster.get(node)?.description.contextTokens
+    const description = context.roster.get(node)?.description
+    const contextTokens = description === undefined ? job.contextTokens : windowToLoad(description, job)
     const { request, attempt } = reservation
     const entry = { request, attempt, arrivedAt: job.arrivedAt, start: true, residency: 'cold' as const }
-    api.send(address.queues, { type: 'queue.enqueue', node, model, entry: contextTokens === undefined ? entry : { ...entry, contextTokens } })
+    api.send(address.queues, {
+      type: 'queue.enqueue',
+      node,
+      model,
+      entry: contextTokens === undefined ? entry : { ...entry, contextTokens },
+    })
   }
 }
 
@@ -68,7 +88,19 @@ export const lose = ({ context, api }: Turn, node: string, message: string | und
     context.ledger.release(reservation.request)
     context.loading.delete(reservation.request)
     const elapsedMs = context.now() - reservation.since
-    const failure = message === undefined ? undefined : { class: 'status' as const, message: `${load?.model ?? reservation.model} could not be loaded: ${message}`, bytes: 0, elapsedMs }
-    api.send(address.request(reservation.request), { type: 'placement.lost', node, ...(failure === undefined ? {} : { failure }) })
+    const failure =
+      message === undefined
+        ? undefined
+        : {
+            class: 'status' as const,
+            message: `${load?.model ?? reservation.model} could not be loaded: ${message}`,
+            bytes: 0,
+            elapsedMs,
+          }
+    api.send(address.request(reservation.request), {
+      type: 'placement.lost',
+      node,
+      ...(failure === undefined ? {} : { failure }),
+    })
   }
 }

@@ -4,9 +4,10 @@ import type { Candidate, Eliminated, Placement } from '../../src/domain/placemen
 import { retryAfterSeconds } from '../../src/learning/retry-after'
 import { isTemporary } from '../../src/placement/place'
 import { nearestNames } from '../../src/catalog/nearest'
-import type { DispatcherContext } from '../dispatcher.machine'
+import type { DispatcherContext } from './context'
 
-const eliminatedIn = ({ verdicts }: Placement): readonly Eliminated[] => verdicts.filter((verdict): verdict is Eliminated => verdict.verdict === 'eliminated')
+const eliminatedIn = ({ verdicts }: Placement): readonly Eliminated[] =>
+  verdicts.filter((verdict): verdict is Eliminated => verdict.verdict === 'eliminated')
 
 /** What each node compared, for the error's `fleet` member. */
 export const reasonsOf = (placement: Placement): readonly NodeReason[] =>
@@ -38,7 +39,12 @@ export const retryAfterFor = (context: DispatcherContext, candidates: readonly C
 }
 
 /** Nothing can serve it: an error at once when waiting cannot cure that, undefined when it is to be held. */
-export const refusalFor = (context: DispatcherContext, job: Job, placement: Placement, excluded: readonly string[]): RouterError | undefined => {
+export const refusalFor = (
+  context: DispatcherContext,
+  job: Job,
+  placement: Placement,
+  excluded: readonly string[],
+): RouterError | undefined => {
   const eliminated = eliminatedIn(placement)
   const nodes = reasonsOf(placement)
   const known = job.models.some((model) => context.roster.wasListed(modelKey(model)))
@@ -46,13 +52,21 @@ export const refusalFor = (context: DispatcherContext, job: Job, placement: Plac
     if (known || !context.roster.allInventoried() || context.roster.size === 0) return undefined
     const near = nearestNames(job.asked, context.roster.keys())
     return new RouterError('model_not_found', `The model '${job.asked}' does not exist on any node.`, {
-      hint: near.length === 0 ? 'GET /v1/models lists what there is.' : `Did you mean ${near.map((name) => `'${name}'`).join(' or ')}?`,
+      hint:
+        near.length === 0
+          ? 'GET /v1/models lists what there is.'
+          : `Did you mean ${near.map((name) => `'${name}'`).join(' or ')}?`,
       param: 'model',
     })
   }
   if (eliminated.some(({ reason }) => isTemporary(reason))) return undefined
-  if (eliminated.every(({ reason }) => reason === 'failed_before' || reason === 'pinned_elsewhere') && excluded.length > 0) {
-    return new RouterError('upstream_failed', `Every node that could serve '${job.asked}' failed on this request.`, { nodes })
+  if (
+    eliminated.every(({ reason }) => reason === 'failed_before' || reason === 'pinned_elsewhere') &&
+    excluded.length > 0
+  ) {
+    return new RouterError('upstream_failed', `Every node that could serve '${job.asked}' failed on this request.`, {
+      nodes,
+    })
   }
   const reasons = new Set(eliminated.map(({ reason }) => reason))
   if (reasons.has('capability_missing')) {
@@ -61,7 +75,11 @@ export const refusalFor = (context: DispatcherContext, job: Job, placement: Plac
   }
   const window = eliminated.find(({ reason }) => reason === 'context_too_small')
   if (window !== undefined) {
-    return new RouterError('context_too_large', `No node has '${job.asked}' with a context window of ${window.need} tokens; the widest has ${window.have}.`, { nodes })
+    return new RouterError(
+      'context_too_large',
+      `No node has '${job.asked}' with a context window of ${window.need} tokens; the widest has ${window.have}.`,
+      { nodes },
+    )
   }
   return new RouterError('no_capacity', `No node may serve '${job.asked}' for this request.`, {
     nodes,
@@ -71,10 +89,19 @@ export const refusalFor = (context: DispatcherContext, job: Job, placement: Plac
 }
 
 /** The room is full for everybody or for this model. */
-export const roomRefusal = (context: DispatcherContext, job: Job, candidates: readonly Candidate[]): RouterError | undefined => {
+export const roomRefusal = (
+  context: DispatcherContext,
+  job: Job,
+  candidates: readonly Candidate[],
+): RouterError | undefined => {
   const { waitingTotal, waitingPerModel } = context.config.limits
   const ofModel = context.room.sizeOf(job.models[0] ?? job.asked)
   if (context.room.size < waitingTotal && ofModel < waitingPerModel) return undefined
-  const full = context.room.size >= waitingTotal ? `${waitingTotal} requests are waiting` : `${waitingPerModel} requests for '${job.asked}' are waiting`
-  return new RouterError('queue_full', `${full}; no more are taken.`, { retryAfterSeconds: retryAfterFor(context, candidates) })
+  const full =
+    context.room.size >= waitingTotal
+      ? `${waitingTotal} requests are waiting`
+      : `${waitingPerModel} requests for '${job.asked}' are waiting`
+  return new RouterError('queue_full', `${full}; no more are taken.`, {
+    retryAfterSeconds: retryAfterFor(context, candidates),
+  })
 }

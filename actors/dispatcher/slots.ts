@@ -1,6 +1,6 @@
 import { modelKey } from '../../src/domain/job'
 import type { DispatcherEvent } from '../protocol'
-import type { Turn } from './turn'
+import type { Turn } from './context'
 
 /** An engine that was writing notices a closed connection at its next write: so long, in ms, its slot stays taken. */
 const LINGER_DECODE_MS = 100

@@ -2,19 +2,14 @@ import type { PlacementCause } from '../../src/domain/facts'
 import { type Job, modelKey } from '../../src/domain/job'
 import type { Candidate, Placement } from '../../src/domain/placement'
 import { place } from '../../src/placement/place'
+import { windowFor } from '../../src/placement/window'
 import type { PolicyContext } from '../../src/placement/policies/policy'
 import type { Entry } from '../../src/placement/room'
-import type { DispatcherContext } from '../dispatcher.machine'
-import type { Api } from '../flat'
-import { address, type DispatcherEvent } from '../protocol'
+import { address } from '../protocol'
 import { candidatesFor } from '../view'
+import type { DispatcherContext, Turn } from './context'
 import { beginLoad } from './loads'
 import { refusalFor, roomRefusal } from './refusals'
-
-export interface Turn {
-  readonly context: DispatcherContext
-  readonly api: Api<DispatcherEvent>
-}
 
 interface Asking {
   readonly job: Job
@@ -48,13 +43,18 @@ const tell = ({ context }: Turn, asking: Asking, placement: Placement, startedAt
   })
 
 /** Reserves what the decision says, in this turn; true when the request left the waiting room for good. */
-const commit = (turn: Turn, { job, attempt }: Asking, { decision }: Placement, candidates: readonly Candidate[]): boolean => {
+const commit = (
+  turn: Turn,
+  { job, attempt }: Asking,
+  { decision }: Placement,
+  candidates: readonly Candidate[],
+): boolean => {
   const { context, api } = turn
   const { node, model } = decision
   if (node === undefined || model === undefined) return false
   const candidate = candidates.find((one) => one.node.name === node && one.model === model)
   if (candidate === undefined) return false
-  const contextTokens = job.contextTokens ?? candidate.node.contextTokens ?? candidate.resident?.contextTokens
+  const contextTokens = windowFor(candidate, job)
   const base = { request: job.id, attempt, arrivedAt: job.arrivedAt, residency: 'resident' as const }
   const entry = contextTokens === undefined ? base : { ...base, contextTokens }
   switch (decision.kind) {
@@ -86,14 +86,19 @@ export const arrive = (turn: Turn, event: Asking & { readonly type: 'request.pla
   const startedAt = context.precise()
   const { candidates, placement } = evaluate(context, event)
   const overtakes = before === undefined && context.room.hasElder(job, excluded)
-  const decided: Placement = overtakes && placement.decision.kind !== 'hold' ? { ...placement, decision: { ...placement.decision, kind: 'wait', reason: 'held' } } : placement
+  const decided: Placement =
+    overtakes && placement.decision.kind !== 'hold'
+      ? { ...placement, decision: { ...placement.decision, kind: 'wait', reason: 'held' } }
+      : placement
 
   if (commit(turn, event, decided, candidates)) {
     tell(turn, event, decided, startedAt)
     return
   }
   const standing = decided.decision.kind === 'hold' ? 'held' : 'waiting'
-  const refusal = (standing === 'held' ? refusalFor(context, job, decided, excluded) : undefined) ?? roomRefusal(context, job, candidates)
+  const refusal =
+    (standing === 'held' ? refusalFor(context, job, decided, excluded) : undefined) ??
+    roomRefusal(context, job, candidates)
   if (refusal !== undefined) {
     tell(turn, event, decided, startedAt)
     api.send(address.request(job.id), { type: 'placement.refused', error: refusal })
@@ -112,10 +117,18 @@ const reasonOf = ({ decision, verdicts }: Placement): string => {
   return first?.verdict === 'eliminated' ? first.reason : 'model_absent'
 }
 
-const tellStanding = ({ api }: Turn, request: string, standing: 'held' | 'waiting', reason: string, node: string | undefined): void =>
+const tellStanding = (
+  { api }: Turn,
+  request: string,
+  standing: 'held' | 'waiting',
+  reason: string,
+  node: string | undefined,
+): void =>
   api.send(
     address.request(request),
-    standing === 'held' ? { type: 'placement.held', reason } : { type: 'placement.waiting', reason, ...(node === undefined ? {} : { node }) },
+    standing === 'held'
+      ? { type: 'placement.held', reason }
+      : { type: 'placement.waiting', reason, ...(node === undefined ? {} : { node }) },
   )
 
 /** Looks at the oldest of every group until one can be placed; then asks itself to look again, so each has its turn. */

@@ -2,9 +2,10 @@ import { RouterError } from '../../src/domain/errors'
 import type { Outcome } from '../../src/domain/facts'
 import type { Api } from '../flat'
 import type { RequestEvent } from '../protocol'
-import type { RequestContext } from '../request.machine'
+import type { RequestContext } from './context'
 
-const rate = (tokens: number | undefined, ms: number): number | undefined => (tokens === undefined || tokens < 2 || ms <= 0 ? undefined : (tokens * 1000) / ms)
+const rate = (tokens: number | undefined, ms: number): number | undefined =>
+  tokens === undefined || tokens < 2 || ms <= 0 ? undefined : (tokens * 1000) / ms
 
 /** The one terminal status: told to the journal, and to the client when no answer has begun. */
 export const settle = (context: RequestContext, _event: RequestEvent, api: Api<RequestEvent>): void => {
@@ -45,6 +46,7 @@ export const settle = (context: RequestContext, _event: RequestEvent, api: Api<R
     arrivedAt: job.arrivedAt,
     outcome,
   })
-  const refusal = error ?? (end === 'client_disconnected' ? new RouterError('client_disconnected', 'The client left.') : undefined)
+  const refusal =
+    error ?? (end === 'client_disconnected' ? new RouterError('client_disconnected', 'The client left.') : undefined)
   if (refusal !== undefined && firstByteMs === undefined) api.defer(() => ports.refuse(job.id, refusal))
 }

@@ -2,7 +2,7 @@ import { RouterError, statusOf } from '../../src/domain/errors'
 import type { Failure, PhaseName } from '../../src/domain/facts'
 import type { Api } from '../flat'
 import { address, type RequestEvent } from '../protocol'
-import type { RequestContext } from '../request.machine'
+import type { RequestContext } from './context'
 
 type RequestApi = Api<RequestEvent>
 type Of<T extends RequestEvent['type']> = Extract<RequestEvent, { type: T }>
@@ -28,13 +28,23 @@ export const untilIdleMs = ({ flow, ports, startedAt }: RequestContext): number 
 }
 
 export const isClientStalled = ({ flow, ports }: RequestContext): boolean =>
-  flow !== undefined && flow.clientStalledSince > 0 && ports.now() - flow.clientStalledSince >= ports.config.limits.streamIdleTimeoutMs
+  flow !== undefined &&
+  flow.clientStalledSince > 0 &&
+  ports.now() - flow.clientStalledSince >= ports.config.limits.streamIdleTimeoutMs
 
 export const isSilent = ({ flow, ports }: RequestContext): boolean =>
-  flow !== undefined && flow.clientStalledSince === 0 && ports.now() - flow.lastByteAt >= ports.config.limits.streamIdleTimeoutMs
+  flow !== undefined &&
+  flow.clientStalledSince === 0 &&
+  ports.now() - flow.lastByteAt >= ports.config.limits.streamIdleTimeoutMs
 
 const ask = (context: RequestContext, cause: 'arrival' | 'hold' | 'retry', api: RequestApi): void =>
-  api.send(address.dispatcher, { type: 'request.place', job: context.job, attempt: context.attempt, cause, excluded: context.excluded })
+  api.send(address.dispatcher, {
+    type: 'request.place',
+    job: context.job,
+    attempt: context.attempt,
+    cause,
+    excluded: context.excluded,
+  })
 
 /** Gives the slot back to its queue. */
 const release = (context: RequestContext, api: RequestApi, linger?: 'prefill' | 'decode'): void => {
@@ -42,7 +52,12 @@ const release = (context: RequestContext, api: RequestApi, linger?: 'prefill' | 
   if (place === undefined) return
   if (context.stalled) api.send(address.node(place.node), { type: 'request.unstalled', request: job.id })
   context.stalled = false
-  api.send(place.queue, { type: 'slot.released', request: job.id, attempt, ...(linger === undefined ? {} : { linger }) })
+  api.send(place.queue, {
+    type: 'slot.released',
+    request: job.id,
+    attempt,
+    ...(linger === undefined ? {} : { linger }),
+  })
 }
 
 const fail = (context: RequestContext, error: RouterError, end: 'failed' | 'rejected' | 'expired'): void => {
@@ -53,7 +68,16 @@ const noteFailure = (context: RequestContext, failure: Failure, api: RequestApi,
   const { place, ports, job, attempt } = context
   context.lastFailure = failure
   if (place === undefined) return
-  ports.journal.record({ type: 'attempt.failed', at: ports.now(), request: job.id, node: place.node, model: place.model, attempt, failure, retried })
+  ports.journal.record({
+    type: 'attempt.failed',
+    at: ports.now(),
+    request: job.id,
+    node: place.node,
+    model: place.model,
+    attempt,
+    failure,
+    retried,
+  })
   api.send(address.node(place.node), { type: 'attempt.failed', failure })
 }
 
@@ -66,9 +90,16 @@ const errorOf = (context: RequestContext, failure: Failure | undefined, node: st
   const where = node === undefined ? '' : ` on ${node}`
   const nodes = node === undefined || failure === undefined ? [] : [{ node, reason: failure.class }]
   if (failure?.class === 'overloaded') {
-    return new RouterError('no_capacity', `'${context.job.asked}' is overloaded${where}: ${failure.message}`, { nodes, retryAfterSeconds: 2 })
+    return new RouterError('no_capacity', `'${context.job.asked}' is overloaded${where}: ${failure.message}`, {
+      nodes,
+      retryAfterSeconds: 2,
+    })
   }
-  return new RouterError(timedOut ? 'upstream_timeout' : 'upstream_failed', `'${context.job.asked}' failed${where}: ${failure?.message ?? 'unknown failure'}`, { nodes })
+  return new RouterError(
+    timedOut ? 'upstream_timeout' : 'upstream_failed',
+    `'${context.job.asked}' failed${where}: ${failure?.message ?? 'unknown failure'}`,
+    { nodes },
+  )
 }
 
 export const actions: Readonly<Record<string, Action>> = {
@@ -99,7 +130,7 @@ export const actions: Readonly<Record<string, Action>> = {
     context.bound = { node, model }
   },
   takeRefusal: (context, event) => {
-    const { error } = event as Of<'placement.refused'>
+    const { error } = event as Of<'placement.refused'> | Of<'reply.refused'>
     const ours = error.code !== 'upstream_failed'
     if (ours) fail(context, error, 'rejected')
     else fail(context, errorOf(context, context.lastFailure, context.place?.node).with(error.details), 'failed')
@@ -125,7 +156,8 @@ export const actions: Readonly<Record<string, Action>> = {
     context.stalled = false
     api.send(address.node(context.place.node), { type: 'request.unstalled', request: context.job.id })
   },
-  noteFailure: (context, event, api) => noteFailure(context, (event as Of<'reply.failed'>).failure, api, mayTryAgain(context)),
+  noteFailure: (context, event, api) =>
+    noteFailure(context, (event as Of<'reply.failed'>).failure, api, mayTryAgain(context)),
   noteFirstByteTimeout: (context, _event, api) => {
     const elapsedMs = context.ports.now() - context.startedAt
     const message = `No first byte within ${Math.round(elapsedMs / 1000)} s (limits.first_token_timeout).`
@@ -133,7 +165,12 @@ export const actions: Readonly<Record<string, Action>> = {
   },
   noteRejected: (context, event, api) => {
     const { failure } = event as Of<'reply.failed'>
-    context.ending = { end: 'rejected', status: failure.status ?? 400, code: 'upstream_rejected', message: failure.message }
+    context.ending = {
+      end: 'rejected',
+      status: failure.status ?? 400,
+      code: 'upstream_rejected',
+      message: failure.message,
+    }
     if (context.place !== undefined) api.send(address.node(context.place.node), { type: 'attempt.succeeded' })
   },
   excludeNode: (context) => {
@@ -149,7 +186,16 @@ export const actions: Readonly<Record<string, Action>> = {
     context.lastFailure = failure
     context.excluded = [...context.excluded, node]
     const { ports, job, attempt } = context
-    ports.journal.record({ type: 'attempt.failed', at: ports.now(), request: job.id, node, model: job.asked, attempt: attempt - 1, failure, retried: true })
+    ports.journal.record({
+      type: 'attempt.failed',
+      at: ports.now(),
+      request: job.id,
+      node,
+      model: job.asked,
+      attempt: attempt - 1,
+      failure,
+      retried: true,
+    })
   },
   failLost: (context, event) => {
     const { node, failure } = event as Of<'placement.lost'>
@@ -158,14 +204,27 @@ export const actions: Readonly<Record<string, Action>> = {
   failLast: (context) => fail(context, errorOf(context, context.lastFailure, context.place?.node), 'failed'),
   expireHold: (context) => {
     const seconds = Math.round(context.ports.config.policy.holdTimeoutMs / 1000)
-    fail(context, new RouterError('no_capacity', `No node could take '${context.job.asked}' within ${seconds} s (policy.hold_timeout).`, { retryAfterSeconds: 5, hint: 'fleet explain shows what each node lacked.' }), 'expired')
+    fail(
+      context,
+      new RouterError(
+        'no_capacity',
+        `No node could take '${context.job.asked}' within ${seconds} s (policy.hold_timeout).`,
+        { retryAfterSeconds: 5, hint: 'fleet explain shows what each node lacked.' },
+      ),
+      'expired',
+    )
   },
-  expireDeadline: (context) => fail(context, new RouterError('deadline_exceeded', 'The deadline passed before a node was free.'), 'expired'),
+  expireDeadline: (context) =>
+    fail(context, new RouterError('deadline_exceeded', 'The deadline passed before a node was free.'), 'expired'),
   noteFinished: (context, event, api) => {
     const { summary } = event as Of<'reply.finished'>
     context.summary = summary
     const { failure } = summary
-    context.ending = { end: summary.end, status: summary.status, ...(failure === undefined ? {} : { code: failure.class, message: failure.message }) }
+    context.ending = {
+      end: summary.end,
+      status: summary.status,
+      ...(failure === undefined ? {} : { code: failure.class, message: failure.message }),
+    }
     if (failure === undefined) {
       if (context.place !== undefined) api.send(address.node(context.place.node), { type: 'attempt.succeeded' })
     } else noteFailure(context, failure, api, false)
@@ -173,7 +232,12 @@ export const actions: Readonly<Record<string, Action>> = {
   cutSilent: (context, _event, api) => {
     const { flow, ports } = context
     const elapsedMs = ports.now() - context.startedAt
-    const failure: Failure = { class: 'idle_timeout', message: 'The node went silent in the middle of its answer (limits.stream_idle_timeout).', bytes: flow?.bytes ?? 0, elapsedMs }
+    const failure: Failure = {
+      class: 'idle_timeout',
+      message: 'The node went silent in the middle of its answer (limits.stream_idle_timeout).',
+      bytes: flow?.bytes ?? 0,
+      elapsedMs,
+    }
     noteFailure(context, failure, api, false)
     ports.gateway.cut(context.job.id, failure)
     context.ending = { end: 'incomplete', status: 200, code: failure.class, message: failure.message }
@@ -181,8 +245,18 @@ export const actions: Readonly<Record<string, Action>> = {
   },
   cutStalledClient: (context) => {
     const { flow, ports } = context
-    ports.gateway.cut(context.job.id, { class: 'idle_timeout', message: 'The client stopped reading.', bytes: flow?.bytes ?? 0, elapsedMs: ports.now() - context.startedAt })
-    context.ending = { end: 'client_disconnected', status: 499, code: 'client_stalled', message: 'The client stopped reading.' }
+    ports.gateway.cut(context.job.id, {
+      class: 'idle_timeout',
+      message: 'The client stopped reading.',
+      bytes: flow?.bytes ?? 0,
+      elapsedMs: ports.now() - context.startedAt,
+    })
+    context.ending = {
+      end: 'client_disconnected',
+      status: 499,
+      code: 'client_stalled',
+      message: 'The client stopped reading.',
+    }
     context.bytes = flow?.bytes ?? 0
   },
   noteClientLeft: (context, event) => {
@@ -198,12 +272,18 @@ export const actions: Readonly<Record<string, Action>> = {
       return
     }
     const { flow, ports } = context
-    ports.gateway.cut(context.job.id, { class: 'truncated', message, bytes: flow?.bytes ?? 0, elapsedMs: ports.now() - context.startedAt })
+    ports.gateway.cut(context.job.id, {
+      class: 'truncated',
+      message,
+      bytes: flow?.bytes ?? 0,
+      elapsedMs: ports.now() - context.startedAt,
+    })
     context.bytes = flow?.bytes ?? 0
     context.ending = { end: 'incomplete', status: 200, code: error.code, message }
   },
   release: (context, _event, api) => release(context, api),
-  releaseLingering: (context, _event, api) => release(context, api, context.firstByteMs === undefined ? 'prefill' : 'decode'),
+  releaseLingering: (context, _event, api) =>
+    release(context, api, context.firstByteMs === undefined ? 'prefill' : 'decode'),
   /** Leaves wherever it stands; a node that was at work for it may not notice at once. */
   withdraw: (context, _event, api) => {
     const { job, place, bound } = context
@@ -211,7 +291,8 @@ export const actions: Readonly<Record<string, Action>> = {
       release(context, api, context.firstByteMs === undefined ? 'prefill' : 'decode')
       return
     }
-    if (bound !== undefined) api.send(address.queues, { type: 'queue.withdraw', node: bound.node, model: bound.model, request: job.id })
+    if (bound !== undefined)
+      api.send(address.queues, { type: 'queue.withdraw', node: bound.node, model: bound.model, request: job.id })
     api.send(address.dispatcher, { type: 'job.gone', request: job.id })
   },
 }

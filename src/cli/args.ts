@@ -1,4 +1,4 @@
-import { nearest } from '../config/nearest'
+import { nearest } from '../domain/nearest'
 import { commands, type CommandName, type CommandSpec, isCommand } from './commands'
 
 /** A command line that may be run: options by their name without dashes, switches as `true`. */

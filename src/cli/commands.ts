@@ -31,6 +31,7 @@ export const commands = {
       config: { value: 'FILE', does: 'configuration (default ./fleet.toml, then usual places)' },
       listen: { value: 'HOST:PORT', does: 'where to listen (default 127.0.0.1:11435)' },
       demo: { does: 'with simulated nodes, to look around' },
+      'no-demo': { does: 'wait for real engines instead of simulating some' },
     },
   },
   check: {
@@ -58,7 +59,7 @@ export const commands = {
   keys: {
     does: 'make a key for a client',
     positionals: { text: 'add NAME', least: 2, most: 2 },
-    options: { json, scope: { value: 'LIST', does: 'comma list of inference, metrics, admin' } },
+    options: { json, scope: { value: 'LIST', does: 'comma list of inference, metrics, admin, node' } },
   },
   version: { does: 'version, commit and platform', positionals: none, options: { json } },
 } as const satisfies Readonly<Record<string, CommandSpec>>

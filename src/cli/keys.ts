@@ -56,7 +56,7 @@ const parseKey = (args: readonly string[]): NewKey | string => {
   const [command, name = ''] = positionals
   if (command !== 'add') return `unknown command 'keys ${command}', only 'keys add NAME' is in this version`
   if (!isEntryName(name)) return 'a name has 1 to 64 characters without white space, / and #'
-  const scopes = String(options.scope ?? options.scopes ?? 'inference').split(',')
+  const scopes = String(options.scope ?? 'inference').split(',')
   const unknown = scopes.find((scope) => !SCOPES.some((known) => known === scope))
   if (unknown !== undefined) return `${JSON.stringify(unknown)} is not a scope; allowed: ${SCOPES.join(', ')}`
   return { name, scopes, json: options.json === true }

@@ -89,8 +89,8 @@ const queueRow = ({ model, node, inFlight, slots, waiting, slotsBasis }: QueueVi
   slotsBasis,
 ]
 
-const waiterLine = ({ request, model, kind, node, sinceMs, reason }: Waiter): string =>
-  `${request}  ${kind} ${duration(sinceMs)}  ${model}${node === undefined ? '' : ` on ${node}`}  ${reason}`
+const waiterLine = ({ request, model, kind, node, waitedMs, reason }: Waiter): string =>
+  `${request}  ${kind} ${duration(waitedMs)}  ${model}${node === undefined ? '' : ` on ${node}`}  ${reason}`
 
 const section = (lines: readonly string[]): string[] => (lines.length === 0 ? [] : ['', ...lines])
 
@@ -103,7 +103,7 @@ export const renderStatus = (status: StatusDocument, url: string, columns: numbe
   const counts = Object.entries(overview.requests).map(([end, count]) => `${end} ${count}`)
 
   const head = [
-    `fleet ${overview.version}  ${url}  up ${uptime(now - overview.upSinceMs)}${overview.draining ? '  shutting down' : ''}`,
+    `fleet ${overview.version}  ${url}  up ${uptime(now - overview.startedAt)}${overview.draining ? '  shutting down' : ''}`,
     `nodes ${overview.healthyNodes}/${overview.nodes}  models ${overview.models}  in flight ${overview.inFlight}  waiting ${overview.waiting}  held ${overview.held}`,
   ]
   const nodeLines =

@@ -1,5 +1,5 @@
 import { type Decoded, formats, type Refused } from './formats'
-import { nearest } from './nearest'
+import { nearest } from '../domain/nearest'
 import type { ProblemCode } from './problem'
 import type { LeafShape, NumberShape, WordShape } from './shape'
 import type { Scalar } from './tree'

@@ -1,4 +1,4 @@
-import { nearest } from './nearest'
+import { nearest } from '../domain/nearest'
 import { failure, type Problem, warning } from './problem'
 import type { Shape, TableShape } from './shape'
 import { fromJson, type Located } from './tree'

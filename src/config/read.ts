@@ -1,6 +1,6 @@
 import { decode } from './decode'
 import type { Refused } from './formats'
-import { nearest } from './nearest'
+import { nearest } from '../domain/nearest'
 import { failure, type Place, type Problem, showPlace } from './problem'
 import type { LeafShape, ListShape, Shape, TableShape } from './shape'
 import type { List, Located, Scalar, Table } from './tree'

@@ -105,17 +105,76 @@ export type Fact =
       readonly arrivedAt: number
       readonly outcome: Outcome
     }
-  | { readonly type: 'node.found'; readonly at: number; readonly node: string; readonly kind: NodeKind; readonly url: string; readonly version?: string }
-  | { readonly type: 'node.added'; readonly at: number; readonly node: string; readonly kind: NodeKind; readonly url: string }
+  | {
+      readonly type: 'node.found'
+      readonly at: number
+      readonly node: string
+      readonly kind: NodeKind
+      readonly url: string
+      readonly version?: string
+    }
+  | {
+      readonly type: 'node.added'
+      readonly at: number
+      readonly node: string
+      readonly kind: NodeKind
+      readonly url: string
+    }
   | { readonly type: 'node.removed'; readonly at: number; readonly node: string }
-  | { readonly type: 'node.health'; readonly at: number; readonly node: string; readonly health: Health; readonly reason?: string }
+  | {
+      readonly type: 'node.health'
+      readonly at: number
+      readonly node: string
+      readonly health: Health
+      readonly reason?: string
+    }
   | { readonly type: 'node.admission'; readonly at: number; readonly node: string; readonly admission: Admission }
-  | { readonly type: 'node.breaker'; readonly at: number; readonly node: string; readonly breaker: Breaker; readonly reason?: string; readonly retryAt?: number }
-  | { readonly type: 'load.started'; readonly at: number; readonly node: string; readonly model: string; readonly cause: string; readonly evicts: readonly string[] }
-  | { readonly type: 'load.finished'; readonly at: number; readonly node: string; readonly model: string; readonly tookMs: number }
-  | { readonly type: 'load.failed'; readonly at: number; readonly node: string; readonly model: string; readonly tookMs: number; readonly message: string }
-  | { readonly type: 'model.evicted'; readonly at: number; readonly node: string; readonly model: string; readonly by: string }
-  | { readonly type: 'actor.failed'; readonly at: number; readonly actor: string; readonly machine: string; readonly message: string; readonly restarted: boolean }
+  | {
+      readonly type: 'node.breaker'
+      readonly at: number
+      readonly node: string
+      readonly breaker: Breaker
+      readonly reason?: string
+      readonly retryAt?: number
+    }
+  | {
+      readonly type: 'load.started'
+      readonly at: number
+      readonly node: string
+      readonly model: string
+      readonly cause: string
+      readonly evicts: readonly string[]
+    }
+  | {
+      readonly type: 'load.finished'
+      readonly at: number
+      readonly node: string
+      readonly model: string
+      readonly tookMs: number
+    }
+  | {
+      readonly type: 'load.failed'
+      readonly at: number
+      readonly node: string
+      readonly model: string
+      readonly tookMs: number
+      readonly message: string
+    }
+  | {
+      readonly type: 'model.evicted'
+      readonly at: number
+      readonly node: string
+      readonly model: string
+      readonly by: string
+    }
+  | {
+      readonly type: 'actor.failed'
+      readonly at: number
+      readonly actor: string
+      readonly machine: string
+      readonly message: string
+      readonly restarted: boolean
+    }
   | { readonly type: 'fleet.draining'; readonly at: number; readonly running: number; readonly graceMs: number }
   | { readonly type: 'fleet.stopped'; readonly at: number; readonly cut: number }
 

@@ -1,4 +1,4 @@
-import { nearest } from '../config/nearest'
+import { nearest } from '../domain/nearest'
 import { RouterError } from '../domain/errors'
 import { preflight } from './cors'
 import { refuserFor } from './refuser'

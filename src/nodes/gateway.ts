@@ -1,3 +1,4 @@
+import { RouterError } from '../domain/errors'
 import type { Failure } from '../domain/facts'
 import type { NodeDescription, NodeKind } from '../domain/node'
 import type { Clock } from '../ports/clock'
@@ -63,7 +64,9 @@ export const createGateway = (deps: GatewayDeps): NodeGateway => {
         const context = contextTokens === undefined ? {} : { contextTokens }
         request = exchange.request({ node, model, native, ...context })
       } catch (error) {
-        return refuse(deps.clock, listener, signal, `the request does not fit the node: ${messageOf(error)}`)
+        const refusal = RouterError.from(error)
+        later(signal, () => listener.refused(refusal))
+        return idleFlow(deps.clock)
       }
 
       const onOver = (): void => {
@@ -91,11 +94,14 @@ export const createGateway = (deps: GatewayDeps): NodeGateway => {
 /** Fails a call that was never sent, in a later turn: a listener hears nothing while `forward` still runs. */
 const refuse = (clock: Clock, listener: ReplyListener, signal: AbortSignal, message: string): Flow => {
   const failure: Failure = { class: 'protocol', message, bytes: 0, elapsedMs: 0 }
-  queueMicrotask(() => {
-    if (!signal.aborted) listener.failed(failure)
-  })
+  later(signal, () => listener.failed(failure))
   return idleFlow(clock)
 }
+
+const later = (signal: AbortSignal, tell: () => void): void =>
+  queueMicrotask(() => {
+    if (!signal.aborted) tell()
+  })
 
 const idleFlow = (clock: Clock): Flow => ({ lastByteAt: clock.now(), bytes: 0, clientStalledSince: 0 })
 
@@ -103,5 +109,3 @@ const unsupported = (node: NodeDescription, verb: string): NodeFault => {
   const message = `a node of kind ${node.kind} cannot ${verb} models`
   return new NodeFault({ class: 'rejected', message, bytes: 0, elapsedMs: 0 })
 }
-
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : 'unknown reason')

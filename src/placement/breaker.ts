@@ -13,4 +13,5 @@ export const failuresWithin = (failures: readonly { readonly at: number }[], now
 export const nextRetryMs = (current: number, mostMs: number): number => Math.min(mostMs, current * 2)
 
 /** It could not be reached or hung up: a sign for the node's health, not only for the breaker. */
-export const isOutOfReach = ({ class: kind }: Failure): boolean => kind === 'connect' || kind === 'connect_timeout' || kind === 'reset' || kind === 'dns'
+export const isOutOfReach = ({ class: kind }: Failure): boolean =>
+  kind === 'connect' || kind === 'connect_timeout' || kind === 'reset' || kind === 'dns'

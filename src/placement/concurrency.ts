@@ -19,7 +19,13 @@ export interface SlotFacts {
  * learned, then memory (floor(headroom / 2 GB), 1 to 8), then 1. An Ollama that reports nothing runs one at a time
  * since 0.9.7, so memory says nothing about it.
  */
-export const slotsOf = ({ kind, configured, reported, learned, headroomGb }: SlotFacts): { slots: number; basis: SlotsBasis } => {
+export const slotsOf = ({
+  kind,
+  configured,
+  reported,
+  learned,
+  headroomGb,
+}: SlotFacts): { slots: number; basis: SlotsBasis } => {
   if (configured !== undefined) return { slots: configured, basis: 'configured' }
   if (reported !== undefined && reported > 0) return { slots: reported, basis: 'reported' }
   if (learned !== undefined) return { slots: learned, basis: 'learned' }

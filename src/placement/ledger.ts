@@ -83,11 +83,11 @@ export const createLedger = (): Ledger => {
   let bound = 0
 
   const open = (node: string, model: string): Account => {
-    let ofNode = accounts.get(node)
-    if (ofNode === undefined) accounts.set(node, (ofNode = new Map()))
+    const ofNode = accounts.get(node) ?? new Map<string, Account>()
     const key = modelKey(model)
-    let account = ofNode.get(key)
-    if (account === undefined) ofNode.set(key, (account = { ...EMPTY }))
+    const account = ofNode.get(key) ?? { ...EMPTY }
+    accounts.set(node, ofNode)
+    ofNode.set(key, account)
     return account
   }
 
@@ -106,9 +106,8 @@ export const createLedger = (): Ledger => {
     reserve: (reservation) => {
       if (reservations.has(reservation.request)) throw new Error(`${reservation.request} holds a reservation already`)
       reservations.set(reservation.request, reservation)
-      let ofNode = byNode.get(reservation.node)
-      if (ofNode === undefined) byNode.set(reservation.node, (ofNode = new Set()))
-      ofNode.add(reservation)
+      const ofNode = byNode.get(reservation.node) ?? new Set()
+      byNode.set(reservation.node, ofNode.add(reservation))
       const account = open(reservation.node, reservation.model)
       account.reserved += 1
       account.peak = Math.max(account.peak, account.reserved)
@@ -140,7 +139,9 @@ export const createLedger = (): Ledger => {
       account.bound -= 1
       bound -= 1
     },
-    grant: (node, model) => void (open(node, model).granted += 1),
+    grant: (node, model) => {
+      open(node, model).granted += 1
+    },
     settleGrant: (node, model) => {
       const account = open(node, model)
       account.granted = Math.max(0, account.granted - 1)
@@ -150,7 +151,9 @@ export const createLedger = (): Ledger => {
     boundQueues: () =>
       bound === 0
         ? []
-        : [...accounts].flatMap(([node, ofNode]) => [...ofNode].flatMap(([model, account]) => (account.bound > 0 ? [{ node, model }] : []))),
+        : [...accounts].flatMap(([node, ofNode]) =>
+            [...ofNode].flatMap(([model, account]) => (account.bound > 0 ? [{ node, model }] : [])),
+          ),
     nodeInFlight: (node) => byNode.get(node)?.size ?? 0,
     on: (node, model) => {
       const all = [...(byNode.get(node) ?? [])]
@@ -179,7 +182,9 @@ export const createLedger = (): Ledger => {
           const real = [...(byNode.get(node) ?? [])].filter((held) => modelKey(held.model) === key)
           const lingering = real.filter((held) => held.state === 'lingering').length
           if (real.length !== account.reserved || lingering !== account.lingering || account.bound < 0) {
-            throw new Error(`ledger of ${node}/${key} says ${JSON.stringify(account)}, holds ${real.length} (${lingering} lingering)`)
+            throw new Error(
+              `ledger of ${node}/${key} says ${JSON.stringify(account)}, holds ${real.length} (${lingering} lingering)`,
+            )
           }
           reserved += account.reserved
         }

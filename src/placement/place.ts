@@ -14,7 +14,13 @@ export const eliminate = (candidate: Candidate, job: Job, context: FilterContext
   for (const filter of filters) {
     const numbers = filter.reject(candidate, job, context)
     if (numbers !== undefined) {
-      return { verdict: 'eliminated', node: candidate.node.name, model: candidate.model, reason: filter.name, ...numbers }
+      return {
+        verdict: 'eliminated',
+        node: candidate.node.name,
+        model: candidate.model,
+        reason: filter.name,
+        ...numbers,
+      }
     }
   }
   return undefined
@@ -24,7 +30,13 @@ export const eliminate = (candidate: Candidate, job: Job, context: FilterContext
  * Stages 1 and 2 for a job over all candidates of its chain: eliminate, rank, answer. Pure: the caller reserves in the
  * same turn.
  */
-export const place = (candidates: readonly Candidate[], job: Job, policy: Policy, context: PolicyContext, excluded: ReadonlySet<string>): Placement => {
+export const place = (
+  candidates: readonly Candidate[],
+  job: Job,
+  policy: Policy,
+  context: PolicyContext,
+  excluded: ReadonlySet<string>,
+): Placement => {
   const survivors: Candidate[] = []
   const eliminated: Eliminated[] = []
   const filterContext = { now: context.now, excluded }
@@ -33,7 +45,8 @@ export const place = (candidates: readonly Candidate[], job: Job, policy: Policy
     if (reason === undefined) survivors.push(candidate)
     else eliminated.push(reason)
   }
-  if (survivors.length === 0) return { decision: { kind: 'hold', reason: 'held' }, verdicts: eliminated, policy: policy.name }
+  if (survivors.length === 0)
+    return { decision: { kind: 'hold', reason: 'held' }, verdicts: eliminated, policy: policy.name }
   const { decision, ranked } = policy.choose(survivors, job, context)
   return { decision, verdicts: [...ranked, ...eliminated], policy: policy.name }
 }

@@ -29,7 +29,14 @@ interface Group {
  * by arrival, also for those that come back. Bounded by the caller through `size` and `sizeOf`.
  */
 export interface Room {
-  add(job: Job, attempt: number, excluded: readonly string[], standing: Standing, reason: string, tentative?: string): Entry
+  add(
+    job: Job,
+    attempt: number,
+    excluded: readonly string[],
+    standing: Standing,
+    reason: string,
+    tentative?: string,
+  ): Entry
   remove(request: string): Entry | undefined
   get(request: string): Entry | undefined
   /** Somebody who can be served by the same nodes waits and goes before this job. */
@@ -53,7 +60,13 @@ const isBefore = (a: Entry, b: Entry): boolean => {
 }
 
 const groupOf = (job: Job, excluded: readonly string[]): string =>
-  [job.models.map(modelKey).join(','), job.needs.join(','), job.pin ?? '', job.contextTokens ?? '', [...excluded].sort().join(',')].join('|')
+  [
+    job.models.map(modelKey).join(','),
+    job.needs.join(','),
+    job.pin ?? '',
+    job.contextTokens ?? '',
+    [...excluded].sort().join(','),
+  ].join('|')
 
 export const createRoom = (): Room => {
   const entries = new Map<string, Entry>()
@@ -62,8 +75,8 @@ export const createRoom = (): Room => {
   let held = 0
 
   const insert = (entry: Entry): void => {
-    let group = groups.get(entry.group)
-    if (group === undefined) groups.set(entry.group, (group = { head: undefined, tail: undefined, size: 0 }))
+    const group = groups.get(entry.group) ?? { head: undefined, tail: undefined, size: 0 }
+    groups.set(entry.group, group)
     let before = group.tail
     while (before !== undefined && isBefore(entry, before)) before = before.prev
     entry.prev = before

@@ -1,4 +1,5 @@
 import type { Job } from '../domain/job'
+import type { NodeDescription } from '../domain/node'
 import type { Candidate } from '../domain/placement'
 
 /** The resident copy can serve the job as it is: ready, not past its expiry, and its window is wide enough. */
@@ -14,4 +15,18 @@ export const isWideEnough = ({ resident }: Candidate, { contextTokens }: Job): b
   contextTokens === undefined || resident?.contextTokens === undefined || resident.contextTokens >= contextTokens
 
 /** The engine has to (re)load the model before it can serve the job. */
-export const needsLoad = (candidate: Candidate, job: Job, now: number): boolean => candidate.canLoad && !isServable(candidate, job, now)
+export const needsLoad = (candidate: Candidate, job: Job, now: number): boolean =>
+  candidate.canLoad && !isServable(candidate, job, now)
+
+/** The window to load the model with: the wider of what the client asks and what the node is configured for. */
+export const windowToLoad = (node: NodeDescription, { contextTokens }: Job): number | undefined => {
+  const configured = node.contextTokens
+  if (contextTokens === undefined || configured === undefined) return contextTokens ?? configured
+  return Math.max(contextTokens, configured)
+}
+
+/** The window that a request meets: that of the resident copy when it is wide enough, else that of the load. */
+export const windowFor = (candidate: Candidate, job: Job): number | undefined =>
+  isWideEnough(candidate, job) && candidate.resident?.contextTokens !== undefined
+    ? candidate.resident.contextTokens
+    : windowToLoad(candidate.node, job)

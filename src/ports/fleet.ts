@@ -1,5 +1,14 @@
 import type { Job } from '../domain/job'
-import type { Admission, Breaker, Health, NodeDescription, NodeReport, Pressure, ResidentModel, StoredModel } from '../domain/node'
+import type {
+  Admission,
+  Breaker,
+  Health,
+  NodeDescription,
+  NodeReport,
+  Pressure,
+  ResidentModel,
+  StoredModel,
+} from '../domain/node'
 import type { SlotsBasis } from '../domain/placement'
 import type { Reply } from './node-gateway'
 
@@ -64,7 +73,7 @@ export interface Waiter {
   readonly model: string
   readonly kind: 'held' | 'waiting' | 'loading' | 'bound'
   readonly node?: string
-  readonly sinceMs: number
+  readonly waitedMs: number
   readonly position: number
   readonly reason: string
 }
@@ -72,7 +81,7 @@ export interface Waiter {
 export interface Overview {
   readonly instance: string
   readonly version: string
-  readonly upSinceMs: number
+  readonly startedAt: number
   readonly draining: boolean
   readonly inFlight: number
   readonly waiting: number
@@ -88,12 +97,19 @@ export interface Fleet {
   /** Resolves when the answer begins; rejects with a `RouterError`. The signal is the client's presence. */
   submit(job: Job, signal: AbortSignal): Promise<Reply>
   overview(): Overview
+  /** Every node as it was configured or found. */
+  descriptions(): readonly NodeDescription[]
   nodes(): readonly NodeView[]
   models(): readonly ModelView[]
   queues(): readonly QueueView[]
   waiters(): readonly Waiter[]
   /** Every live actor: path, machine, state. */
-  actors(): readonly { readonly id: string; readonly machine: string; readonly state: string; readonly parent?: string }[]
+  actors(): readonly {
+    readonly id: string
+    readonly machine: string
+    readonly state: string
+    readonly parent?: string
+  }[]
   /** False until every configured node was asked once, or one answered. */
   ready(): boolean
   addNode(node: NodeDescription): void

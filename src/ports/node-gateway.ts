@@ -1,3 +1,4 @@
+import type { RouterError } from '../domain/errors'
 import type { Failure } from '../domain/facts'
 import type { NodeDescription, NodeReport } from '../domain/node'
 
@@ -21,7 +22,7 @@ export interface ReplySummary {
 }
 
 /**
- * What the sender of a request hears. Exactly one of `finished`, `failed`, `left` comes last; `started` comes at most
+ * What the sender of a request hears. Exactly one of `finished`, `failed`, `refused`, `left` comes last; `started` comes at most
  * once and before `finished`. After `started` the client has the reply, so nothing may be tried again.
  */
 export interface ReplyListener {
@@ -29,6 +30,8 @@ export interface ReplyListener {
   finished(summary: ReplySummary): void
   /** Before the first byte: nothing has reached the client. `rejected` carries the node's own 4xx answer. */
   failed(failure: Failure, rejected?: Reply): void
+  /** The request cannot be put in the node's terms: the client's error, and nothing was sent. */
+  refused(error: RouterError): void
   /** The client cancelled the body that it was reading. */
   left(bytes: number): void
 }

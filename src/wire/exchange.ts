@@ -54,11 +54,20 @@ export interface Timing {
 export interface Exchange {
   readonly job: Job
   /** The node dialects it can be sent in, best first, for a node that speaks `native`. */
-  request(target: { readonly node: NodeDescription; readonly model: string; readonly native: readonly NodeDialect[]; readonly contextTokens?: number }): UpstreamRequest
+  request(target: {
+    readonly node: NodeDescription
+    readonly model: string
+    readonly native: readonly NodeDialect[]
+    readonly contextTokens?: number
+  }): UpstreamRequest
   /** Fresh state for the answer to that request. */
   reply(request: UpstreamRequest, model: string, timing: Timing): ReplyTransform
   /** The node's own 4xx, in the client's dialect: whole body given. */
-  rejection(request: UpstreamRequest, status: number, body: Uint8Array): { readonly status: number; readonly contentType: string; readonly body: Uint8Array }
+  rejection(
+    request: UpstreamRequest,
+    status: number,
+    body: Uint8Array,
+  ): { readonly status: number; readonly contentType: string; readonly body: Uint8Array }
   /** An error that ends a stream in-band; framed so that it stands alone even after a half line. */
   inBandError(error: RouterError): Uint8Array
 }

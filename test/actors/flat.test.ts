@@ -29,18 +29,26 @@ const DELAYS: Readonly<Record<string, (context: Counted) => number>> = {
 const EVENTS = ['go', 'turn', 'stop', 'family.one', 'family.two']
 
 const pick = <T>(random: Random, from: readonly T[]): T => from[Math.floor(random.next() * from.length)] as T
-const maybe = <T>(random: Random, chance: number, make: () => T): T | undefined => (random.next() < chance ? make() : undefined)
+const maybe = <T>(random: Random, chance: number, make: () => T): T | undefined =>
+  random.next() < chance ? make() : undefined
 
 const randomArc = (random: Random, states: readonly string[]): Arc => {
   const target = maybe(random, 0.7, () => pick(random, states))
   const guard = maybe(random, 0.5, () => pick(random, Object.keys(GUARDS)))
   const actions = maybe(random, 0.7, () => [pick(random, Object.keys(ACTIONS)), pick(random, Object.keys(ACTIONS))])
   const reenter = maybe(random, 0.2, () => true as const)
-  return { ...(target && { target }), ...(guard && { guard }), ...(actions && { actions }), ...(reenter && { reenter }) }
+  return {
+    ...(target && { target }),
+    ...(guard && { guard }),
+    ...(actions && { actions }),
+    ...(reenter && { reenter }),
+  }
 }
 
 const randomArcs = (random: Random, states: readonly string[]): Arc | Arc[] =>
-  random.next() < 0.5 ? randomArc(random, states) : [randomArc(random, states), randomArc(random, states), randomArc(random, states)]
+  random.next() < 0.5
+    ? randomArc(random, states)
+    : [randomArc(random, states), randomArc(random, states), randomArc(random, states)]
 
 const randomChart = (random: Random): Chart => {
   const names = Array.from({ length: 3 + Math.floor(random.next() * 4) }, (_, i) => `s${i}`)
@@ -56,7 +64,11 @@ const randomChart = (random: Random): Chart => {
         name,
         i === names.length - 1 && random.next() < 0.5
           ? { final: true as const, entry: ['note'] }
-          : { on: table(EVENTS, 0.5), after: table(Object.keys(DELAYS), 0.3), ...(random.next() < 0.4 ? { entry: ['one', 'note'] } : {}) },
+          : {
+              on: table(EVENTS, 0.5),
+              after: table(Object.keys(DELAYS), 0.3),
+              ...(random.next() < 0.4 ? { entry: ['one', 'note'] } : {}),
+            },
       ]),
     ),
   }
@@ -65,23 +77,37 @@ const randomChart = (random: Random): Chart => {
 /** The same chart as an XState machine. */
 const asMachine = (chart: Chart) => {
   const arcs = (of: Arc | readonly Arc[], fromRoot: boolean) =>
-    (Array.isArray(of) ? of : [of as Arc]).map(({ target, ...rest }) => ({ ...rest, ...(target === undefined ? {} : { target: fromRoot ? `.${target}` : target }) }))
-  const table = (on: Chart['on'], fromRoot = false) => Object.fromEntries(Object.entries(on ?? {}).map(([type, of]) => [type, arcs(of, fromRoot)]))
+    (Array.isArray(of) ? of : [of as Arc]).map(({ target, ...rest }) => ({
+      ...rest,
+      ...(target === undefined ? {} : { target: fromRoot ? `.${target}` : target }),
+    }))
+  const table = (on: Chart['on'], fromRoot = false) =>
+    Object.fromEntries(Object.entries(on ?? {}).map(([type, of]) => [type, arcs(of, fromRoot)]))
   return createMachine({
     id: chart.id,
     initial: chart.initial,
     context: { count: 0, trace: [] },
     on: table(chart.on, true),
     states: Object.fromEntries(
-      Object.entries(chart.states).map(([name, { on, after, entry, final }]) => [name, { on: table(on), after: table(after), entry: entry ?? [], ...(final ? { type: 'final' } : {}) }]),
+      Object.entries(chart.states).map(([name, { on, after, entry, final }]) => [
+        name,
+        { on: table(on), after: table(after), entry: entry ?? [], ...(final ? { type: 'final' } : {}) },
+      ]),
     ),
   } as never).provide({
-    guards: Object.fromEntries(Object.entries(GUARDS).map(([name, holds]) => [name, ({ context }: { context: Counted }) => holds(context)])),
-    delays: Object.fromEntries(Object.entries(DELAYS).map(([name, ms]) => [name, ({ context }: { context: Counted }) => ms(context)])),
+    guards: Object.fromEntries(
+      Object.entries(GUARDS).map(([name, holds]) => [name, ({ context }: { context: Counted }) => holds(context)]),
+    ),
+    delays: Object.fromEntries(
+      Object.entries(DELAYS).map(([name, ms]) => [name, ({ context }: { context: Counted }) => ms(context)]),
+    ),
     actions: Object.fromEntries(
       Object.entries(ACTIONS).map(([name, next]) => [
         name,
-        assign(({ context }: { context: Counted }) => ({ count: next(context.count), trace: [...context.trace, name] })),
+        assign(({ context }: { context: Counted }) => ({
+          count: next(context.count),
+          trace: [...context.trace, name],
+        })),
       ]),
     ),
   } as never)
@@ -172,7 +198,7 @@ const effectActor = () => {
       },
     },
   })
-  const actor = createActor(logic as never) as unknown as AnyActorRef
+  const actor = createActor(logic, {} as never) as unknown as AnyActorRef
   actor.subscribe({ error: () => seen.push('error') })
   actor.start()
   return { actor, seen }
@@ -201,6 +227,10 @@ test('an effect is aborted when an action throws, and the actor ends in error (B
 test('a name that the chart uses and nobody provides is refused when the logic is made', () => {
   const chart: Chart = { id: 'loud', initial: 'a', states: { a: { on: { go: { actions: ['missing'] } } } } }
 
-  expect(() => flat(chart, { context: () => ({}) })).toThrow("loud: action 'missing' is named in the chart but not provided")
-  expect(() => flat({ ...chart, initial: 'b', states: { a: {} } }, { context: () => ({}) })).toThrow("loud: no initial state 'b'")
+  expect(() => flat(chart, { context: () => ({}) })).toThrow(
+    "loud: action 'missing' is named in the chart but not provided",
+  )
+  expect(() => flat({ ...chart, initial: 'b', states: { a: {} } }, { context: () => ({}) })).toThrow(
+    "loud: no initial state 'b'",
+  )
 })

@@ -78,7 +78,11 @@ test('a client that leaves while waiting, held or running frees what it held', a
   await clock.advance(30_000)
 
   expect(gateway.running).toHaveLength(0)
-  expect(settled().map((fact) => fact.type === 'request.settled' && fact.outcome.end)).toEqual(['client_disconnected', 'client_disconnected', 'client_disconnected'])
+  expect(settled().map((fact) => fact.type === 'request.settled' && fact.outcome.end)).toEqual([
+    'client_disconnected',
+    'client_disconnected',
+    'client_disconnected',
+  ])
   expectIdle()
 })
 
@@ -86,7 +90,9 @@ test('an unknown model is refused at once when every node was asked', async () =
   const { submit, ready } = host({ a: resident('qwen3:8b') })
   await ready()
 
-  expect(await submit({ asked: 'qwen3:8', models: ['qwen3:8'] }).outcome).toMatchObject({ error: { code: 'model_not_found', details: { hint: "Did you mean 'qwen3:8b'?" } } })
+  expect(await submit({ asked: 'qwen3:8', models: ['qwen3:8'] }).outcome).toMatchObject({
+    error: { code: 'model_not_found', details: { hint: "Did you mean 'qwen3:8b'?" } },
+  })
 })
 
 test('a held request expires with its reason after the hold limit', async () => {
@@ -122,6 +128,9 @@ test('a cold model is loaded once for many, and the load outlives the client tha
   gateway.running[0]?.finish()
   await clock.advance(0)
 
-  expect(settled()).toMatchObject([{ outcome: { end: 'client_disconnected', phase: 'loading' } }, { residency: 'cold', outcome: { end: 'completed' } }])
+  expect(settled()).toMatchObject([
+    { outcome: { end: 'client_disconnected', phase: 'loading' } },
+    { residency: 'cold', outcome: { end: 'completed' } },
+  ])
   expectIdle()
 })

@@ -19,7 +19,7 @@ export const json = (body: unknown, init: { status?: number } = {}): Reply => ({
 export const overview: Overview = {
   instance: 'inst-1',
   version: '1.2.3',
-  upSinceMs: 0,
+  startedAt: 0,
   draining: false,
   inFlight: 0,
   waiting: 0,
@@ -146,6 +146,7 @@ export const host = (setup: Setup = {}) => {
       return setup.submit ? setup.submit(job, signal) : Promise.resolve(json({ ok: true }))
     },
     overview: () => overview,
+    descriptions: () => [],
     nodes: () => [nodeView('box')],
     models: () => [modelView('qwen:7b')],
     queues: () => [],

@@ -24,6 +24,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   sim: core,
   cli: [...core, 'config', 'observe/because', 'observe/explain', 'observe/why-not', 'observe/words'],
   'main.ts': ['*'],
+  // The composition root; `main.ts` is the command line around it.
+  'router.ts': ['*'],
+  'system.ts': ['ports'],
   'sim/run.ts': ['*'],
 }
 

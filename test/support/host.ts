@@ -149,10 +149,6 @@ export class ScriptedGateway implements NodeGateway {
     return Promise.resolve()
   }
 
-  knock(): Promise<void> {
-    return Promise.resolve()
-  }
-
   cut(request: string, failure: Failure): void {
     this.cuts.push({ request, failure })
   }
@@ -234,7 +230,6 @@ export const host = (
       journal: { record: (fact) => void facts.push(fact) },
       samples: samples ?? noSamples,
       precise: () => clock.now(),
-      lastProgressAt: () => 0,
     },
     { instance: 'test', version: '0.0.0' },
   )

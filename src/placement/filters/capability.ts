@@ -7,6 +7,10 @@ export const capability: Filter = {
   reject: ({ stored }, { needs }) => {
     const { capabilities } = stored
     if (capabilities === undefined) return undefined
-    return needs.every((need) => capabilities.includes(need === 'chat' ? 'completion' : need) || capabilities.includes(need)) ? undefined : {}
+    return needs.every(
+      (need) => capabilities.includes(need === 'chat' ? 'completion' : need) || capabilities.includes(need),
+    )
+      ? undefined
+      : {}
   },
 }

@@ -9,7 +9,8 @@ export const contextWindow: Filter = {
     const need = job.contextTokens
     if (need === undefined) return undefined
     const most = candidate.stored.maxContextTokens
-    if (most !== undefined && most < need && candidate.node.kind !== 'ollama') return { need, have: most, unit: 'tokens' }
+    if (most !== undefined && most < need && candidate.node.kind !== 'ollama')
+      return { need, have: most, unit: 'tokens' }
     if (candidate.canLoad || isWideEnough(candidate, job)) return undefined
     return { need, have: candidate.resident?.contextTokens ?? 0, unit: 'tokens' }
   },

@@ -5,5 +5,6 @@ import type { Filter } from './filter'
 export const notListed: Filter = {
   name: 'not_listed',
   temporary: false,
-  reject: ({ node, model }) => (node.models === undefined || node.models.some((listed) => sameModel(listed, model)) ? undefined : {}),
+  reject: ({ node, model }) =>
+    node.models === undefined || node.models.some((listed) => sameModel(listed, model)) ? undefined : {},
 }

@@ -1,7 +1,7 @@
 import type { Job } from '../../domain/job'
 import type { Candidate, Decision, Ranked } from '../../domain/placement'
 import { evictionsFor } from '../eviction'
-import { isServable, needsLoad } from '../window'
+import { needsLoad } from '../window'
 import type { Choice, Policy, PolicyContext } from './policy'
 
 /** Places in the order, best first; the first term of every rank. */
@@ -19,7 +19,8 @@ interface Entry {
 }
 
 /** A resident model is never asked while the node loads another one that could push it out. */
-const isAtRisk = ({ loading, model, availableGb }: Candidate): boolean => loading !== undefined && loading !== model && availableGb === undefined
+const isAtRisk = ({ loading, model, availableGb }: Candidate): boolean =>
+  loading !== undefined && loading !== model && availableGb === undefined
 
 const tierOf = (candidate: Candidate, job: Job, now: number): { tier: Tier; evicts: readonly string[] } => {
   const none: readonly string[] = []
@@ -53,7 +54,15 @@ const entryOf = (candidate: Candidate, job: Job, now: number): Entry => {
     candidate,
     tier,
     evicts,
-    rank: [TIER[tier] + suspect, candidate.choice, load, candidate.nodeInFlight, evicts.length, candidate.node.distance, candidate.lastChosen],
+    rank: [
+      TIER[tier] + suspect,
+      candidate.choice,
+      load,
+      candidate.nodeInFlight,
+      evicts.length,
+      candidate.node.distance,
+      candidate.lastChosen,
+    ],
   }
 }
 
@@ -82,7 +91,11 @@ const decide = (entries: readonly Entry[]): Decision => {
   const at = { node: candidate.node.name, model: candidate.model }
   switch (tier) {
     case 'resident':
-      return { kind: 'start', ...at, reason: entries.length === 1 ? 'only_candidate' : candidate.choice > 0 ? 'fallback' : 'resident' }
+      return {
+        kind: 'start',
+        ...at,
+        reason: entries.length === 1 ? 'only_candidate' : candidate.choice > 0 ? 'fallback' : 'resident',
+      }
     case 'joins_load':
       return { kind: 'load', ...at, reason: 'cold_load' }
     case 'cold':
@@ -106,7 +119,8 @@ export const residency: Policy = {
   choose: (survivors, job, { now }: PolicyContext): Choice => {
     const entries = survivors.map((candidate) => entryOf(candidate, job, now)).sort(compare)
     const [first, second] = entries
-    const tied = first !== undefined && second !== undefined && first.rank.slice(0, -1).every((term, i) => term === second.rank[i])
+    const tied =
+      first !== undefined && second !== undefined && first.rank.slice(0, -1).every((term, i) => term === second.rank[i])
     const ranked = entries.map(rankedOf)
     if (tied && ranked[0] !== undefined) ranked[0] = { ...ranked[0], tie: 'least_recently_chosen' }
     return { decision: decide(entries), ranked }

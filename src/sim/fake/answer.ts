@@ -1,6 +1,6 @@
 import { type Script, type Question, scriptTokens, writeScript } from './question'
 import type { Stats, Work } from './work'
-import { sendJson, type Turn } from './turn'
+import { type Face, sendError, sendJson, type Turn } from './turn'
 
 /** One piece of the largest answers, in bytes. */
 const HUGE_PIECE = 16 * 1024
@@ -22,8 +22,8 @@ export interface Ask {
   readonly format: Format
   readonly contextTokens?: number
   readonly keepAliveMs?: number
-  /** Before the first byte: the whole error answer. */
-  fail(message: string): void
+  /** Writes the errors. */
+  readonly face: Pick<Face, 'errorBody'>
 }
 
 /** The events for the tokens `from` up to `to`; calls come whole with their last token. */
@@ -55,6 +55,23 @@ const sendHuge = (turn: Turn, format: Format, megabytes: number): void => {
   reply.write(format.opening())
   reply.onDrain(more)
   more()
+}
+
+/** What a request wants of the engine besides text. */
+export type Demand = Pick<Work, 'model' | 'contextTokens' | 'keepAliveMs' | 'promptTokens'>
+
+/** Work that makes no text: a load, embeddings. `done` answers, and so does the face when it fails. */
+export const serveSilently = (turn: Turn, face: Pick<Face, 'errorBody'>, demand: Demand, done: () => void): void => {
+  const handle = turn.machine.engine.submit({
+    ...demand,
+    tokens: 0,
+    event: turn.event,
+    produced: () => true,
+    done,
+    failed: (message) => sendError(turn, face, 500, message),
+    cut: () => turn.reply.reset(),
+  })
+  turn.reply.onClose(handle.cancel)
 }
 
 /** Puts the question to the engine and writes what comes. */
@@ -90,7 +107,7 @@ export const answer = (turn: Turn, ask: Ask) => {
       reply.write(format.closing(script, stats))
       reply.end()
     },
-    failed: ask.fail,
+    failed: (message) => sendError(turn, ask.face, 500, message),
     cut: () => reply.reset(),
   }
 

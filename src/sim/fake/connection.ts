@@ -46,9 +46,12 @@ const REASONS: Readonly<Record<number, string>> = {
   503: 'Service Unavailable',
 }
 
+const toBuffer = (data: string | Uint8Array): Buffer =>
+  typeof data === 'string' ? Buffer.from(data) : Buffer.from(data.buffer, data.byteOffset, data.byteLength)
+
 const headOf = (status: number, headers: Readonly<Record<string, string>>): string => {
   const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`)
-  return `HTTP/1.1 ${status} ${REASONS[status] ?? 'Status'}\r\n${lines.join('')}date: ${new Date().toUTCString()}\r\n`
+  return `HTTP/1.1 ${status} ${REASONS[status] ?? 'Status'}\r\n${lines.join('')}date: ${new Date().toUTCString()}\r\n\r\n`
 }
 
 /** Writes to a socket that takes only a part at a time. */
@@ -103,6 +106,9 @@ export const createConnection = (socket: Socket<unknown>, options: ConnectionOpt
   let current: Listeners | undefined
   let gone = false
 
+  const headBytes = (status: number, headers: Readonly<Record<string, string>>): Buffer =>
+    Buffer.from(headOf(status, { ...options.headers, ...headers }))
+
   const open = (request: FakeRequest): Reply => {
     const turn: Listeners = { close: [], drain: [] }
     current = turn
@@ -120,21 +126,18 @@ export const createConnection = (socket: Socket<unknown>, options: ConnectionOpt
       },
       send(status, headers, body) {
         if (isOver()) return
-        const bytes = Buffer.from(body as Uint8Array)
-        const head = headOf(status, { ...options.headers, 'content-length': String(bytes.length), ...headers })
-        outlet.push(Buffer.concat([Buffer.from(`${head}\r\n`), request.method === 'HEAD' ? Buffer.alloc(0) : bytes]))
+        const bytes = toBuffer(body)
+        outlet.push(headBytes(status, { 'content-length': String(bytes.length), ...headers }))
+        if (request.method !== 'HEAD' && bytes.length > 0) outlet.push(bytes)
         over()
       },
       begin(status, headers) {
-        if (!isOver())
-          outlet.push(
-            Buffer.from(`${headOf(status, { ...options.headers, ...headers, 'transfer-encoding': 'chunked' })}\r\n`),
-          )
+        if (!isOver()) outlet.push(headBytes(status, { ...headers, 'transfer-encoding': 'chunked' }))
       },
       write(events) {
         if (isOver()) return true
         const parts = events.flatMap((event) => {
-          const bytes = Buffer.from(event as Uint8Array)
+          const bytes = toBuffer(event)
           return [Buffer.from(`${bytes.length.toString(16)}\r\n`), bytes, Buffer.from('\r\n')]
         })
         if (parts.length > 0) outlet.push(Buffer.concat(parts))
@@ -148,7 +151,7 @@ export const createConnection = (socket: Socket<unknown>, options: ConnectionOpt
       },
       raw(bytes, then = 'close') {
         if (isOver()) return
-        outlet.push(Buffer.from(bytes as Uint8Array))
+        outlet.push(toBuffer(bytes))
         if (then === 'reset') return this.reset()
         current = undefined
         outlet.close()
@@ -167,7 +170,7 @@ export const createConnection = (socket: Socket<unknown>, options: ConnectionOpt
     if (current || gone || connection.deaf) return
     const request = parser.next()
     if (request === 'bad') {
-      outlet.push(Buffer.from(`${headOf(400, { 'content-length': '0', connection: 'close' })}\r\n`))
+      outlet.push(headBytes(400, { 'content-length': '0', connection: 'close' }))
       outlet.close()
     } else if (request) {
       options.serve(request, open(request), connection)

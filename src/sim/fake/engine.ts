@@ -1,20 +1,8 @@
 import { sameModel } from '../../domain/job'
-import type { FaultPlan } from './faults'
-import { expiryOf, isIdle, type MemoryLimits, memoryOf, victimsFor, windowOf } from './memory'
+import { expiryOf, isIdle, memoryOf, victimsFor, windowOf } from './memory'
 import type { FakeLoad, FakeModel } from './options'
 import { createRunner } from './runner'
-import type { Wheel } from './wheel'
-import type { Handle, Job, Resident, Work } from './work'
-
-export interface EngineOptions extends MemoryLimits {
-  readonly collapseAbove: number
-  readonly contention: number
-  readonly loadGbPerSecond: number
-  readonly keepAliveMs: number
-  readonly faults: FaultPlan
-  readonly wheel: Wheel
-  readonly random: () => number
-}
+import type { EngineOptions, Handle, Job, Resident, Work } from './work'
 
 /** The part of an engine that is not HTTP: what is in memory, who runs, who waits, how fast. */
 export interface Engine {

@@ -62,7 +62,7 @@ export const withReplyFaults = (turn: Turn, reply: Reply): Reply => {
       return reply.closed
     },
     send(status, headers, body) {
-      const bytes = Buffer.from(body as Uint8Array)
+      const bytes = Buffer.from(body)
       const half = bytes.subarray(0, Math.floor(bytes.length / 2))
       if (cut || truncate?.framing === 'fin') {
         const head = `HTTP/1.1 ${status} OK\r\ncontent-type: application/json\r\ncontent-length: ${bytes.length}\r\n\r\n`

@@ -1,3 +1,4 @@
+import { serveSilently } from './answer'
 import { sameModel } from '../../domain/job'
 import type { Resident } from './work'
 import {
@@ -49,18 +50,9 @@ const rules: OpenAiRules = {
 /** Starts a load if need be; `then` runs once the model is in memory. */
 const whenLoaded = (turn: Turn, model: FakeModel, then: (resident: Resident) => void): void => {
   const { engine } = turn.machine
-  engine.submit({
-    model,
-    promptTokens: 0,
-    tokens: 0,
-    event: turn.event,
-    produced: () => true,
-    done: () => {
-      const resident = engine.find(model.name)
-      if (resident) then(resident)
-    },
-    failed: (message) => sendError(turn, face, 500, message),
-    cut: () => turn.reply.reset(),
+  serveSilently(turn, face, { model, promptTokens: 0 }, () => {
+    const resident = engine.find(model.name)
+    if (resident) then(resident)
   })
 }
 

@@ -1,11 +1,5 @@
 import type { FakeModel } from './options'
-import type { Resident } from './work'
-
-export interface MemoryLimits {
-  readonly memoryGb: number
-  readonly maxResident: number
-  readonly slots: number
-}
+import type { MemoryLimits, Resident } from './work'
 
 /** The window a model gets, in tokens: what was asked for or its default, at most its maximum. */
 export const windowOf = (model: FakeModel, asked?: number): number =>

@@ -1,4 +1,4 @@
-import { answer } from './answer'
+import { answer, type Demand, serveSilently } from './answer'
 import { ollamaChatFormat, ollamaGenerateFormat } from './ollama-format'
 import { capabilitiesOf, modelOf, sendRunning, sendShow, sendTags } from './ollama-models'
 import { openAiError, openAiRoute, type OpenAiRules } from './openai-routes'
@@ -80,10 +80,15 @@ const generateQuestion = (turn: Turn, model: FakeModel): Question => ({
   images: Array.isArray(turn.json.images) ? turn.json.images.length : 0,
 })
 
-/** An empty request: loads the model, or unloads it with `keep_alive: 0`. */
-const loadOrUnload = (turn: Turn, model: FakeModel, isChat: boolean) => {
+/** Window and keep-alive as the request has them. */
+const demandOf = (turn: Turn, model: FakeModel): Pick<Demand, 'contextTokens' | 'keepAliveMs'> => {
   const keep = keepAliveMs(turn.json.keep_alive)
-  const { engine } = turn.machine
+  return { contextTokens: contextOf(turn, model), ...(keep === undefined ? {} : { keepAliveMs: keep }) }
+}
+
+/** An empty request: loads the model, or unloads it with `keep_alive: 0`. */
+const loadOrUnload = (turn: Turn, model: FakeModel, isChat: boolean): void => {
+  const demand = demandOf(turn, model)
   const finish = (reason: 'load' | 'unload'): void =>
     sendJson(turn, {
       model: model.name,
@@ -92,27 +97,14 @@ const loadOrUnload = (turn: Turn, model: FakeModel, isChat: boolean) => {
       done: true,
       done_reason: reason,
     })
-  if (keep === 0) {
-    engine.unload(model.name)
-    return finish('unload')
-  }
-  const handle = engine.submit({
-    model,
-    contextTokens: contextOf(turn, model),
-    ...(keep === undefined ? {} : { keepAliveMs: keep }),
-    promptTokens: 0,
-    tokens: 0,
-    event: turn.event,
-    produced: () => true,
-    done: () => finish('load'),
-    failed: (message) => sendError(turn, face, 500, message),
-    cut: () => turn.reply.reset(),
-  })
-  turn.reply.onClose(handle.cancel)
+  if (demand.keepAliveMs === 0) {
+    turn.machine.engine.unload(model.name)
+    finish('unload')
+  } else serveSilently(turn, face, { model, ...demand, promptTokens: 0 }, () => finish('load'))
 }
 
 const generate = (turn: Turn, isChat: boolean) => {
-  const { json, machine } = turn
+  const { json } = turn
   const model = modelOf(turn, face)
   if (!model) return
   if (!capabilitiesOf(model).includes('completion')) {
@@ -124,46 +116,24 @@ const generate = (turn: Turn, isChat: boolean) => {
   const isEmpty = isChat ? !(json.messages as unknown[] | undefined)?.length : !json.prompt && !json.images
   if (isEmpty) return loadOrUnload(turn, model, isChat)
   const question = isChat ? chatQuestion(turn, model) : generateQuestion(turn, model)
-  const keep = keepAliveMs(json.keep_alive)
-  answer(
-    turn,
-    { answerTokens: 16, ...machine.options },
-    {
-      question,
-      stream: json.stream !== false,
-      format: (isChat ? ollamaChatFormat : ollamaGenerateFormat)(question),
-      contextTokens: contextOf(turn, model),
-      ...(keep === undefined ? {} : { keepAliveMs: keep }),
-      fail: (message) => sendError(turn, face, 500, message),
-    },
-  )
+  answer(turn, {
+    question,
+    stream: json.stream !== false,
+    format: (isChat ? ollamaChatFormat : ollamaGenerateFormat)(question),
+    ...demandOf(turn, model),
+    face,
+  })
 }
 
 const embed = (turn: Turn, isLegacy: boolean): void => {
-  const { json, machine } = turn
   const model = modelOf(turn, face)
   if (!model) return
-  const texts = [isLegacy ? json.prompt : json.input].flat().map(String)
-  const tokens = texts.reduce((sum, text) => sum + countTokens(text), 0)
-  const keep = keepAliveMs(json.keep_alive)
-  const handle = machine.engine.submit({
-    model,
-    ...(keep === undefined ? {} : { keepAliveMs: keep }),
-    promptTokens: tokens,
-    tokens: 0,
-    event: turn.event,
-    produced: () => true,
-    done: () =>
-      sendJson(
-        turn,
-        isLegacy
-          ? { embedding: embeddingOf(texts[0] ?? '') }
-          : { model: model.name, embeddings: texts.map(embeddingOf), prompt_eval_count: tokens },
-      ),
-    failed: (message) => sendError(turn, face, 500, message),
-    cut: () => turn.reply.reset(),
-  })
-  turn.reply.onClose(handle.cancel)
+  const texts = [isLegacy ? turn.json.prompt : turn.json.input].flat().map(String)
+  const promptTokens = texts.reduce((sum, text) => sum + countTokens(text), 0)
+  const result = isLegacy
+    ? { embedding: embeddingOf(texts[0] ?? '') }
+    : { model: model.name, embeddings: texts.map(embeddingOf), prompt_eval_count: promptTokens }
+  serveSilently(turn, face, { model, ...demandOf(turn, model), promptTokens }, () => sendJson(turn, result))
 }
 
 const rules: OpenAiRules = {

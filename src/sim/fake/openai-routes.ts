@@ -1,4 +1,4 @@
-import { answer } from './answer'
+import { answer, serveSilently } from './answer'
 import type { FakeModel } from './options'
 import { chatFormat, completionFormat, type Flavour } from './openai-format'
 import { countTokens, embeddingOf, type Question } from './question'
@@ -80,7 +80,7 @@ const completionQuestion = (json: Readonly<Record<string, unknown>>, model: Fake
 })
 
 const ask = (turn: Turn, rules: OpenAiRules, isChat: boolean) => {
-  const { json, machine } = turn
+  const { json } = turn
   if (isChat ? !Array.isArray(json.messages) : json.prompt === undefined) {
     return sendError(turn, rules.face, 400, `'${isChat ? 'messages' : 'prompt'}' is required`)
   }
@@ -90,16 +90,15 @@ const ask = (turn: Turn, rules: OpenAiRules, isChat: boolean) => {
   if (rules.refuse?.(turn, question)) return
   const usage = (json.stream_options as { include_usage?: boolean } | undefined)?.include_usage === true
   answer(turn, {
-      question,
-      stream: json.stream === true,
-      format: (isChat ? chatFormat : completionFormat)(question, rules.flavour, usage),
-      fail: (message) => sendError(turn, rules.face, 500, message),
-    },
-  )
+    question,
+    stream: json.stream === true,
+    format: (isChat ? chatFormat : completionFormat)(question, rules.flavour, usage),
+    face: rules.face,
+  })
 }
 
 const embed = (turn: Turn, rules: OpenAiRules): void => {
-  const { json, machine } = turn
+  const { json } = turn
   const model = rules.choose(turn)
   if (!model) return
   const texts = (Array.isArray(json.input) ? json.input : [json.input]).map(promptText)
@@ -108,23 +107,14 @@ const embed = (turn: Turn, rules: OpenAiRules): void => {
     const values = embeddingOf(text)
     return json.encoding_format === 'base64' ? Buffer.from(new Float32Array(values).buffer).toString('base64') : values
   }
-  const handle = machine.engine.submit({
-    model,
-    promptTokens: Math.max(1, tokens),
-    tokens: 0,
-    event: turn.event,
-    produced: () => true,
-    done: () =>
-      sendJson(turn, {
-        object: 'list',
-        data: texts.map((text, index) => ({ object: 'embedding', index, embedding: vector(text) })),
-        model: model.name,
-        usage: { prompt_tokens: tokens, total_tokens: tokens },
-      }),
-    failed: (message) => sendError(turn, rules.face, 500, message),
-    cut: () => turn.reply.reset(),
-  })
-  turn.reply.onClose(handle.cancel)
+  serveSilently(turn, rules.face, { model, promptTokens: Math.max(1, tokens) }, () =>
+    sendJson(turn, {
+      object: 'list',
+      data: texts.map((text, index) => ({ object: 'embedding', index, embedding: vector(text) })),
+      model: model.name,
+      usage: { prompt_tokens: tokens, total_tokens: tokens },
+    }),
+  )
 }
 
 /** True when the path was one of the OpenAI inference routes. */

@@ -4,6 +4,8 @@ import type { FakeModel } from './options'
 const BYTES_PER_TOKEN = 4
 const THINKING_TOKENS = 6
 const DIMENSIONS = 16
+/** What a model thinks whose answer is given. */
+const SIMULATED_THOUGHT = 'This is a simulated thought; nothing was computed.'
 
 export interface Tool {
   readonly name: string
@@ -69,6 +71,8 @@ export const sampleOf = (schema: unknown): unknown => {
   return type === 'object' ? {} : 'sample'
 }
 
+const split = (text: string): string[] => text.match(/\s*\S+/g) ?? []
+
 const lengthOf = ({ answerTokens }: ScriptOptions, text: string): number => {
   if (typeof answerTokens === 'number') return answerTokens
   const [min, max] = answerTokens
@@ -81,7 +85,7 @@ const wordsOf = (question: Question, options: ScriptOptions): string[] => {
     const value = json === true ? { answer: 'sample' } : sampleOf(json)
     return JSON.stringify(value).match(/.{1,4}/gs) ?? []
   }
-  if (options.answer) return options.answer(text, model.name).match(/\s*\S+/g) ?? []
+  if (options.answer) return split(options.answer(text, model.name))
   return numberedWords(text, lengthOf(options, text))
 }
 
@@ -95,12 +99,15 @@ const callsOf = (question: Question): ToolCall[] =>
       arguments: (sampleOf(tool.parameters) ?? {}) as Record<string, unknown>,
     }))
 
+const thoughtsOf = (question: Question, options: ScriptOptions): string[] => {
+  if (options.answer) return split(SIMULATED_THOUGHT)
+  const tag = promptTag(question.text)
+  return Array.from({ length: THINKING_TOKENS }, (_, index) => `${index === 0 ? '' : ' '}think${index + 1}.${tag}`)
+}
+
 export const writeScript = (question: Question, options: ScriptOptions): Script => {
   const promptTokens = Math.max(1, countTokens(question.text))
-  const tag = promptTag(question.text)
-  const thinking = question.think
-    ? Array.from({ length: THINKING_TOKENS }, (_, index) => `${index === 0 ? '' : ' '}think${index + 1}.${tag}`)
-    : []
+  const thinking = question.think ? thoughtsOf(question, options) : []
   const calls = callsOf(question)
   if (calls.length > 0) return { thinking, words: [], calls, promptTokens, finish: 'tool_calls' }
   const words = wordsOf(question, options)

@@ -1,6 +1,5 @@
-import type { EngineOptions } from './engine'
 import { expiryOf } from './memory'
-import type { Job, Resident, Stats } from './work'
+import type { EngineOptions, Job, Resident, Stats } from './work'
 
 /** How long a collapsed request keeps its random speed, in simulated ms. */
 const CHAOS_MS = 200

@@ -1,4 +1,5 @@
 import type { Connection, Reply } from './connection'
+import type { FaultOf } from './faults'
 import { withReplyFaults } from './faulty-reply'
 import type { FakeRequest } from './http-parser'
 import type { LoggedRequest } from './options'
@@ -19,7 +20,7 @@ const parseBody = (request: FakeRequest): unknown => {
   }
 }
 
-const sendStatus = (turn: Turn, face: Face, fault: NonNullable<ReturnType<typeof turn.fault<'status'>>>): void => {
+const sendStatus = (turn: Turn, face: Face, fault: FaultOf<'status'>): void => {
   const { status, message = 'the engine failed' } = fault
   turn.event('failed')
   if (fault.body === 'html') turn.reply.send(status, { ...HTML, ...fault.headers }, HTML_ERROR)

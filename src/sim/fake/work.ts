@@ -1,4 +1,6 @@
+import type { FaultPlan } from './faults'
 import type { FakeModel, LogEvent } from './options'
+import type { Wheel } from './wheel'
 
 /** What one answer took, in simulated ms. */
 export interface Stats {
@@ -66,4 +68,20 @@ export interface Resident {
 export interface Handle {
   cancel(): void
   resume(): void
+}
+
+export interface MemoryLimits {
+  readonly memoryGb: number
+  readonly maxResident: number
+  readonly slots: number
+}
+
+export interface EngineOptions extends MemoryLimits {
+  readonly collapseAbove: number
+  readonly contention: number
+  readonly loadGbPerSecond: number
+  readonly keepAliveMs: number
+  readonly faults: FaultPlan
+  readonly wheel: Wheel
+  readonly random: () => number
 }

@@ -9,7 +9,7 @@ const document: StatusDocument = {
   overview: {
     instance: 'inst-1',
     version: '1.3.0',
-    upSinceMs: 1_000,
+    startedAt: 1_000,
     draining: false,
     inFlight: 3,
     waiting: 2,
@@ -90,7 +90,7 @@ const document: StatusDocument = {
     request: `req_${index}`,
     model: 'llava:34b',
     kind: 'held' as const,
-    sinceMs: 12_000,
+    waitedMs: 12_000,
     position: index,
     reason: 'no node fits',
   })),

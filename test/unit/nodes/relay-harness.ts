@@ -80,6 +80,7 @@ export interface Heard {
   failure?: Parameters<ReplyListener['failed']>[0]
   rejected?: Reply
   leftBytes?: number
+  refusal?: Parameters<ReplyListener['refused']>[0]
 }
 
 export const listenTo = (heard: Heard): ReplyListener => ({
@@ -94,6 +95,10 @@ export const listenTo = (heard: Heard): ReplyListener => ({
   failed(failure, rejected) {
     heard.events.push('failed')
     Object.assign(heard, { failure, rejected })
+  },
+  refused(refusal) {
+    heard.events.push('refused')
+    Object.assign(heard, { refusal })
   },
   left(leftBytes) {
     heard.events.push('left')

@@ -100,6 +100,7 @@ describe('under load', () => {
           },
           finished: (summary) => void ends.push(summary.end),
           failed: (failure) => void ends.push(failure.message),
+          refused: (refusal) => void ends.push(refusal.message),
           left: () => void ends.push('left'),
         },
         new AbortController().signal,

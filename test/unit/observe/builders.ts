@@ -165,7 +165,7 @@ export const round = (
 export const overview = (over: Partial<Overview> = {}): Overview => ({
   instance: 'i1',
   version: '0.1.0',
-  upSinceMs: ARRIVAL,
+  startedAt: ARRIVAL,
   draining: false,
   inFlight: 0,
   waiting: 0,

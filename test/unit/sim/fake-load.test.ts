@@ -12,13 +12,19 @@ const request = (prompt: string): string => {
 const unchunked = (text: string): string =>
   text.slice(text.indexOf('\r\n\r\n') + 4).replace(/(^|\r\n)[0-9a-f]+\r\n/g, '')
 
-const stream = (port: number, prompt: string): Promise<string> =>
+const connect = (port: number): Promise<net.Socket> =>
+  new Promise((resolve, reject) => {
+    const socket = net.connect(port, '127.0.0.1', () => resolve(socket))
+    socket.on('error', reject)
+  })
+
+const stream = (socket: net.Socket, prompt: string): Promise<string> =>
   new Promise((resolve, reject) => {
     const parts: Buffer[] = []
-    const socket = net.connect(port, '127.0.0.1', () => socket.write(request(prompt)))
     socket.on('data', (bytes: Buffer) => parts.push(bytes))
     socket.on('error', reject)
     socket.on('close', () => resolve(Buffer.concat(parts).toString()))
+    socket.write(request(prompt))
   })
 
 test(
@@ -28,8 +34,11 @@ test(
       [{ kind: 'openai', slots: 700, models: [slowModel('m', { decodePerSecond: 40 })], answerTokens: 40 }],
       async (fake) => {
         const prompts = Array.from({ length: 700 }, (_, index) => `prompt ${index}`)
+        // One after the other: the kernel keeps only so many connections waiting.
+        const sockets: net.Socket[] = []
+        for (const _ of prompts) sockets.push(await connect(fake!.port))
         const started = performance.now()
-        const texts = await Promise.all(prompts.map((prompt) => stream(fake!.port, prompt)))
+        const texts = await Promise.all(sockets.map((socket, index) => stream(socket, prompts[index]!)))
         const tookMs = performance.now() - started
 
         expect(texts.map((text) => chatText(unchunked(text)))).toEqual(

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { editDistance, nearest } from '../../../src/config/nearest'
+import { editDistance, nearest } from '../../../src/domain/nearest'
 
 describe('the nearest word', () => {
   test.each([

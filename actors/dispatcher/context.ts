@@ -1,0 +1,38 @@
+import type { Config } from '../../src/domain/config'
+import type { Job } from '../../src/domain/job'
+import type { Ledger } from '../../src/placement/ledger'
+import type { Policy } from '../../src/placement/policies/policy'
+import type { Room } from '../../src/placement/room'
+import type { Journal } from '../../src/ports/journal'
+import type { Samples } from '../../src/ports/samples'
+import type { Api } from '../flat'
+import type { DispatcherEvent } from '../protocol'
+import type { Roster } from '../roster'
+
+export interface DispatcherContext {
+  readonly ledger: Ledger
+  readonly room: Room
+  readonly roster: Roster
+  readonly policy: Policy
+  readonly samples: Samples
+  readonly journal: Journal
+  readonly config: Pick<Config, 'limits' | 'policy'>
+  readonly now: () => number
+  /** Fine-grained time in ms for measuring a decision. */
+  readonly precise: () => number
+  /** Jobs whose slot is kept while their model loads. */
+  readonly loading: Map<string, Job>
+  /** Slots that linger after a cancel, with when they are given up. */
+  readonly lingering: Map<string, { readonly since: number; readonly until: number; readonly untilReport: boolean }>
+  lastRescoreAt: number
+  /** A `room.look` to self is under way. */
+  looking: boolean
+}
+
+export type DispatcherInput = Omit<DispatcherContext, 'lastRescoreAt' | 'looking'>
+
+/** One event's worth of deciding. */
+export interface Turn {
+  readonly context: DispatcherContext
+  readonly api: Api<DispatcherEvent>
+}

@@ -1,0 +1,148 @@
+import { join } from 'node:path'
+import { type Started, startFleet } from '../actors'
+import type { Build } from './cli/version'
+import type { Disk } from './config/from-disk'
+import type { Config } from './domain/config'
+import type { Fact } from './domain/facts'
+import { createServer } from './http/server'
+import { createSamples } from './learning/service-times'
+import { adapterFor } from './nodes'
+import { createNodeHttp } from './nodes/fetch-http'
+import { createGateway } from './nodes/gateway'
+import type { NodeHttp } from './nodes/http'
+import { createUpstreamClient } from './nodes/http1'
+import type { UpstreamClient } from './nodes/upstream'
+import { createDecisions } from './observe/decisions'
+import { replyHeaders } from './observe/headers'
+import { createJournal } from './observe/journal'
+import { learnFrom } from './learning/learn'
+import { createLog, type Log } from './observe/log'
+import { createMetrics } from './observe/metrics'
+import type { Journal } from './ports/journal'
+import { openMemoryStore } from './store/memory'
+import { openStore } from './store/sqlite'
+import type { Store } from './store/store'
+import { dataFolder, systemClock, systemRandom } from './system'
+import { dialects } from './wire'
+import type { Exchange } from './wire/exchange'
+
+const clock = systemClock
+
+const storeFor = (config: Config, env: Disk['env']): Store =>
+  config.state.backend === 'memory'
+    ? openMemoryStore({ keepTracesMs: config.state.keepTracesMs, clock })
+    : openStore({
+        path: join(dataFolder(config.state.path, env), 'fleet.db'),
+        keepTracesMs: config.state.keepTracesMs,
+        clock,
+      })
+
+const countBy = (names: readonly string[]): Record<string, number> => {
+  const counts: Record<string, number> = {}
+  for (const name of names) counts[name] = (counts[name] ?? 0) + 1
+  return counts
+}
+
+/** A router that listens; `close` after the fleet has stopped. */
+export interface Router {
+  readonly fleet: Started
+  readonly decisions: ReturnType<typeof createDecisions>
+  readonly exchanges: ReadonlyMap<string, Exchange>
+  readonly upstream: UpstreamClient
+  readonly http: NodeHttp
+  readonly journal: Journal
+  readonly log: Log
+  readonly store: Store
+  readonly instance: string
+  readonly url: string
+  readonly port: number
+  /** Every fact from now on; returns how to stop. */
+  listenTo(hear: (fact: Fact) => void): () => void
+  /** Takes no more connections; with `force` it also cuts those that are open. */
+  stopListening(force: boolean): Promise<void>
+  close(): void
+}
+
+/** Builds the whole router from its configuration and starts listening. */
+export const openRouter = async (
+  config: Config,
+  env: Disk['env'],
+  { version, commit }: Pick<Build, 'version' | 'commit'>,
+): Promise<Router> => {
+  const instance = systemRandom.id('fleet')
+  const store = storeFor(config, env)
+  const log = createLog({ level: config.log.level, format: config.log.format })
+  const samples = createSamples(store.learned)
+  const decisions = createDecisions({ version, store })
+  // The metrics ask the fleet at each scrape, and the fleet tells them its facts: one of the two has to come first.
+  let fleet: Started
+  const metrics = createMetrics({
+    maxModels: config.metrics.maxModels,
+    commit,
+    snapshot: () => ({ nodes: fleet.nodes(), overview: fleet.overview() }),
+    actors: () => countBy(fleet.actors().map(({ machine }) => machine)),
+  })
+  const listeners = new Set<(fact: Fact) => void>()
+  const hear = (fact: Fact): void => {
+    for (const listener of listeners) listener(fact)
+  }
+  const journal = createJournal([decisions, metrics, log, learnFrom(samples), { name: 'listeners', hear }])
+  const exchanges = new Map<string, Exchange>()
+  const http = createNodeHttp({ timeoutMs: config.health.pollTimeoutMs, instance, now: clock.now })
+  const upstream = createUpstreamClient({ idleMs: config.limits.connectionIdleMs, now: clock.now })
+  const gateway = createGateway({
+    adapters: adapterFor,
+    http,
+    upstream,
+    exchanges,
+    clock,
+    limits: config.limits,
+    instance,
+  })
+  fleet = startFleet(
+    config,
+    { gateway, clock, journal, samples, precise: () => performance.now() },
+    { instance, version },
+  )
+  const server = createServer({
+    config,
+    fleet,
+    decisions,
+    dialects,
+    exchanges,
+    replyHeaders,
+    ...(config.metrics.enabled ? { metrics } : {}),
+    random: systemRandom,
+    clock,
+    instance,
+    version,
+    log,
+  })
+  const { url, port } = await server.listen()
+  const listenTo = (listener: (fact: Fact) => void): (() => void) => {
+    listeners.add(listener)
+    return () => void listeners.delete(listener)
+  }
+  const close = (): void => {
+    upstream.close()
+    metrics.close()
+    log.flush()
+    store.close()
+  }
+  return {
+    fleet,
+    decisions,
+    exchanges,
+    upstream,
+    http,
+    journal,
+    log,
+    store,
+    instance,
+    url,
+    port,
+    listenTo,
+    stopListening: server.stop,
+    close,
+  }
+}
