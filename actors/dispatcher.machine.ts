@@ -1,7 +1,8 @@
 import type { DispatcherContext, DispatcherInput, Turn } from './dispatcher/context'
 import { adopt, lose } from './dispatcher/loads'
-import { arrive, look, tellHeld } from './dispatcher/turn'
-import { onReport, releaseSlot, settleLingering } from './dispatcher/slots'
+import { arrive, look, returnBound, tellHeld, tryElsewhere } from './dispatcher/turn'
+import { free, onReport, releaseSlot, settleLingering } from './dispatcher/slots'
+import { policyNamed } from '../src/placement/policies'
 import { type Chart, flat } from './flat'
 import { address, type DispatcherEvent } from './protocol'
 
@@ -13,17 +14,21 @@ export const dispatcherChart = {
     ready: {
       on: {
         'request.place': { actions: ['place'] },
+        'request.elsewhere': { actions: ['tryElsewhere'] },
         'room.look': { actions: ['look'] },
         'slot.freed': { actions: ['releaseSlot', 'lookAgain'] },
         'slot.taken': { actions: ['takeGrant'] },
         'slot.declined': { actions: ['dropGrant', 'lookAgain'] },
         'bound.gone': { actions: ['unbind', 'lookAgain'] },
+        'queue.broke': { actions: ['loseQueue', 'lookAgain'] },
         'job.gone': { actions: ['dropJob', 'lookAgain'] },
         'load.finished': { actions: ['startLoaded', 'lookAgain'] },
         'load.failed': { actions: ['loseLoad', 'lookAgain'] },
-        'node.changed': { actions: ['lookAgain'] },
+        'load.lost': { actions: ['forgetLoad', 'lookAgain'] },
+        'node.changed': { actions: ['returnBound', 'lookAgain'] },
         'node.reported': { actions: ['observe', 'lookAgain'] },
         'node.gone': { actions: ['loseNode', 'lookAgain'] },
+        'dispatcher.configure': { actions: ['configure', 'lookAgain'] },
         'linger.ended': { actions: ['settleLingering', 'lookAgain'] },
       },
       // The fallback for whatever no event tells; held requests ask again on it.
@@ -39,13 +44,20 @@ type Of<T extends DispatcherEvent['type']> = Extract<DispatcherEvent, { type: T 
 const turn = (context: DispatcherContext, api: Turn['api']): Turn => ({ context, api })
 
 export const dispatcherLogic = flat<DispatcherContext, DispatcherEvent, DispatcherInput>(dispatcherChart, {
-  context: (input) => ({ ...input, lastRescoreAt: input.now(), looking: false }),
+  context: (input) => ({ ...input, lastRescoreAt: input.now(), looking: false, asking: undefined }),
   delays: { tick: TICK_MS },
   actions: {
-    place: (context, event, api) => arrive(turn(context, api), event as Of<'request.place'>),
+    place: (context, event, api) => {
+      const asked = event as Of<'request.place'>
+      context.asking = asked.job.id
+      arrive(turn(context, api), asked)
+      context.asking = undefined
+    },
+    tryElsewhere: (context, event, api) => tryElsewhere(turn(context, api), event as Of<'request.elsewhere'>),
     look: (context, _event, api) => {
       context.looking = false
       look(turn(context, api))
+      context.asking = undefined
     },
     lookAgain: (context, _event, api) => {
       if (context.looking || (context.room.size === 0 && !context.ledger.hasBound())) return
@@ -67,14 +79,25 @@ export const dispatcherLogic = flat<DispatcherContext, DispatcherEvent, Dispatch
       const { node, model } = event as Of<'bound.gone'>
       ledger.unbind(node, model)
     },
-    dropJob: ({ room, ledger, loading }, event, api) => {
+    loseQueue: (context, event, api) => {
+      const { queue, running } = event as Of<'queue.broke'>
+      const { ledger } = context
+      const still = new Set(running)
+      ledger.unbindAll(queue)
+      for (const { request, node, state } of queue === undefined
+        ? ledger.reservations()
+        : ledger.on(queue.node, queue.model)) {
+        if (state !== 'running' || still.has(request)) continue
+        free(turn(context, api), request)
+        api.send(address.request(request), { type: 'queue.refused', node, reason: 'queue_restarted' })
+      }
+    },
+    dropJob: (context, event, api) => {
       const { request } = event as Of<'job.gone'>
-      room.remove(request)
-      loading.delete(request)
-      const held = ledger.held(request)
-      if (held === undefined || held.state === 'lingering') return
-      ledger.release(request)
-      if (held.state === 'running')
+      context.room.remove(request)
+      context.loading.delete(request)
+      const held = free(turn(context, api), request)
+      if (held?.state === 'running')
         api.send(address.queues, { type: 'queue.withdraw', node: held.node, model: held.model, request })
     },
     startLoaded: (context, event, api) => {
@@ -85,10 +108,17 @@ export const dispatcherLogic = flat<DispatcherContext, DispatcherEvent, Dispatch
       const { node, message } = event as Of<'load.failed'>
       lose(turn(context, api), node, message)
     },
+    forgetLoad: (context, event, api) => lose(turn(context, api), (event as Of<'load.lost'>).node, undefined),
     loseNode: (context, event, api) => {
       const { node } = event as Of<'node.gone'>
       lose(turn(context, api), node, undefined)
       context.ledger.forget(node)
+    },
+    returnBound: (context, event, api) => returnBound(turn(context, api), (event as Of<'node.changed'>).node),
+    configure: (context, event) => {
+      const { config } = event as Of<'dispatcher.configure'>
+      context.config = config
+      context.policy = policyNamed(config.policy.use) ?? context.policy
     },
     observe: (context, event, api) => onReport(turn(context, api), event as Of<'node.reported'>),
     settleLingering: (context, _event, api) => settleLingering(turn(context, api)),

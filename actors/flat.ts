@@ -68,10 +68,13 @@ export interface Behaviour<C extends object, E extends EventObject, I> {
 
 const RUNNING = Symbol('running effects')
 
+/** Why a signal aborts, made once: each `abort()` of its own would build an exception with a stack. */
+const LEFT = new DOMException('The state that this ran in was left.', 'AbortError')
+
 export type FlatSnapshot<C extends object> = Snapshot<unknown> & {
   readonly value: string
   readonly context: C
-  readonly [RUNNING]?: Map<string, AbortController>
+  readonly [RUNNING]?: Map<string, AbortController> | undefined
 }
 
 export type FlatLogic<C extends object, E extends EventObject, I> = ActorLogic<
@@ -89,6 +92,8 @@ interface CompiledArc<C, E extends EventObject> {
   readonly reenter: boolean
   readonly guard: ((context: C, event: E) => boolean) | undefined
   readonly actions: readonly ((context: C, event: E, api: Api<E>) => void)[]
+  /** The declaration that it comes from, which inspection names. */
+  readonly declared: Arc
 }
 
 interface CompiledState<C, E extends EventObject> {
@@ -121,7 +126,8 @@ const compile = <C extends object, E extends EventObject, I>(
   chart: Chart,
   behaviour: Behaviour<C, E, I>,
 ): ReadonlyMap<string, CompiledState<C, E>> => {
-  const arc = ({ target, guard, actions = [], reenter }: Arc, fromAnywhere = false): CompiledArc<C, E> => {
+  const arc = (declared: Arc, fromAnywhere = false): CompiledArc<C, E> => {
+    const { target, guard, actions = [], reenter } = declared
     if (target !== undefined && !(target in chart.states)) throw new Error(`${chart.id}: no state '${target}'`)
     return {
       target,
@@ -129,6 +135,7 @@ const compile = <C extends object, E extends EventObject, I>(
       reenter: reenter === true || (fromAnywhere && target !== undefined),
       guard: guard === undefined ? undefined : named(behaviour.guards, 'guard', guard, chart),
       actions: actions.map((name) => named(behaviour.actions, 'action', name, chart)),
+      declared,
     }
   }
   const compiled = new Map<string, CompiledState<C, E>>()
@@ -157,7 +164,31 @@ const compile = <C extends object, E extends EventObject, I>(
 }
 
 type Scope<C extends object, E extends EventObject> = ActorScope<FlatSnapshot<C>, E, ActorSystem<never>, EventObject>
-type Internals = { _relay(source: AnyActorRef, target: AnyActorRef, event: AnyEventObject): void }
+type Internals = {
+  _relay(source: AnyActorRef, target: AnyActorRef, event: AnyEventObject): void
+  _sendInspectionEvent(event: object): void
+}
+
+/** A transition that was taken: from which state, and the declaration in the chart. */
+export interface Taken {
+  readonly source: string
+  readonly declared: Arc
+}
+
+/** The microstep that an XState machine would report; nothing happens while nobody inspects. */
+const tellInspectors = <C extends object, E extends EventObject>(
+  { self, system }: Scope<C, E>,
+  event: E,
+  snapshot: FlatSnapshot<C>,
+  taken: Taken,
+): void =>
+  (system as unknown as Internals)._sendInspectionEvent({
+    type: '@xstate.microstep',
+    actorRef: self,
+    event,
+    snapshot,
+    _transitions: [taken],
+  })
 
 const apis = new WeakMap<object, unknown>()
 
@@ -205,12 +236,21 @@ export const flat = <C extends object, E extends EventObject, I>(
       context,
       output: status === 'done' ? (behaviour.output?.(context) ?? undefined) : undefined,
       error: undefined,
-      ...(running === undefined ? {} : { [RUNNING]: running }),
+      [RUNNING]: running,
     }) as FlatSnapshot<C>
 
   const abortAll = (running: Map<string, AbortController> | undefined): void => {
-    for (const controller of running?.values() ?? []) controller.abort()
-    running?.clear()
+    if (running === undefined) return
+    for (const controller of running.values()) controller.abort(LEFT)
+    running.clear()
+  }
+
+  const leave = (state: CompiledState<C, E>, running: Map<string, AbortController>): void => {
+    for (const [name, controller] of running) {
+      if (state.effects.includes(name)) continue
+      running.delete(name)
+      controller.abort(LEFT)
+    }
   }
 
   const enter = (
@@ -226,11 +266,7 @@ export const flat = <C extends object, E extends EventObject, I>(
       const ms = typeof timer.ms === 'number' ? timer.ms : timer.ms(context)
       if (ms !== Number.POSITIVE_INFINITY) api.later(timer.event as E, ms, timer.id)
     }
-    for (const [name, controller] of running ?? []) {
-      if (state.effects.includes(name)) continue
-      running?.delete(name)
-      controller.abort()
-    }
+    if (running !== undefined) leave(state, running)
     if (state.effects.length === 0) return running
     const effects = running ?? new Map<string, AbortController>()
     for (const name of state.effects) {
@@ -258,11 +294,11 @@ export const flat = <C extends object, E extends EventObject, I>(
         const api = apiFor(scope)
         for (const action of arc.actions) action(context, event, api)
       }
-      if (!moves) return snapshot('active', current.value, context, current[RUNNING])
-      const value = arc.target as string
-      const next = stateOf(value)
-      const running = enter(next, context, event, scope, current[RUNNING])
-      return snapshot(next.final ? 'done' : 'active', value, context, running)
+      const value = arc.target ?? current.value
+      const running = moves ? enter(stateOf(value), context, event, scope, current[RUNNING]) : current[RUNNING]
+      const next = snapshot(moves && stateOf(value).final ? 'done' : 'active', value, context, running)
+      tellInspectors(scope, event, next, { source: current.value, declared: arc.declared })
+      return next
     }
     return current
   }

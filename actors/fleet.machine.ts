@@ -1,18 +1,15 @@
 import { type AnyActorRef, assign, setup } from 'xstate'
 import type { NodeDescription } from '../src/domain/node'
 import type { Journal } from '../src/ports/journal'
-import { address, type FleetEvent } from './protocol'
+import { addNode, configure, type Household, removeNode } from './membership'
+import type { DispatcherContext } from './dispatcher/context'
+import type { Nursery } from './nursery'
+import { address, type DispatcherEvent, type FleetEvent, type RequestsEvent } from './protocol'
+import type { RequestsContext } from './requests.machine'
 import type { Roster } from './roster'
 import { stop } from './spawn'
 import { NODE_INTENSITY, restartsAfter } from './supervision'
-
-/** Makes the children; bound in the wiring, which reads as the supervision tree. */
-export interface Nursery {
-  dispatcher(parent: AnyActorRef): AnyActorRef
-  requests(parent: AnyActorRef): AnyActorRef
-  queues(parent: AnyActorRef): AnyActorRef
-  node(parent: AnyActorRef, node: NodeDescription): AnyActorRef
-}
+import { axesOf } from './view'
 
 export interface FleetInput {
   readonly nursery: Nursery
@@ -26,6 +23,8 @@ export interface FleetInput {
 
 export interface FleetContext extends FleetInput {
   readonly graceMs: number
+  /** Requests that had not ended within the grace. */
+  readonly cut: number
   /** Restart times per node. */
   readonly restarts: ReadonlyMap<string, readonly number[]>
   readonly quarantined: ReadonlySet<string>
@@ -33,6 +32,13 @@ export interface FleetContext extends FleetInput {
 
 type Broken = { readonly actorId: string; readonly error: unknown }
 const brokenIn = (event: unknown): Broken => event as Broken
+const householdOf = (context: FleetContext, self: unknown): Household => ({ ...context, self: self as AnyActorRef })
+const requestsIn = ({ children }: FleetContext): number => {
+  const requests = children.get(address.requests) as AnyActorRef
+  const { context } = requests.getSnapshot() as { context: RequestsContext }
+  return context.registry.size
+}
+const isDead = (actor: AnyActorRef | undefined): boolean => actor?.getSnapshot().status === 'error'
 const nodeNameOf = (id: string): string | undefined =>
   id.startsWith(address.node('')) ? id.slice(address.node('').length) : undefined
 
@@ -63,23 +69,13 @@ export const fleetMachine = setup({
       for (const node of nodes) children.set(address.node(node.name), nursery.node(parent, node))
     },
     addNode: ({ context, event, self }) => {
-      if (event.type !== 'node.add' || context.roster.get(event.node.name) !== undefined) return
-      const { node } = event
-      context.children.set(address.node(node.name), context.nursery.node(self as unknown as AnyActorRef, node))
-      context.journal.record({ type: 'node.added', at: context.now(), node: node.name, kind: node.kind, url: node.url })
+      if (event.type === 'node.add') addNode(householdOf(context, self), event.node)
     },
-    removeNode: ({ context, event, system }) => {
-      if (event.type !== 'node.remove') return
-      const id = address.node(event.node)
-      const child = context.children.get(id)
-      const member = context.roster.leave(event.node)
-      if (child === undefined || member === undefined) return
-      context.children.delete(id)
-      system.get(address.queues)?.send({ type: 'queues.close', node: event.node, reason: 'node_removed' })
-      system.get(address.dispatcher)?.send({ type: 'node.gone', node: event.node })
-      stop(member.runtime)
-      stop(child)
-      context.journal.record({ type: 'node.removed', at: context.now(), node: event.node })
+    removeNode: ({ context, event, self }) => {
+      if (event.type === 'node.remove') removeNode(householdOf(context, self), event.node)
+    },
+    configure: ({ context, event, self }) => {
+      if (event.type === 'fleet.configure') configure(householdOf(context, self), event.config)
     },
     countRestart: assign({
       restarts: ({ context, event }) => {
@@ -94,22 +90,48 @@ export const fleetMachine = setup({
       const { actorId } = brokenIn(event)
       const member = context.roster.get(nodeNameOf(actorId) ?? '')
       if (member === undefined) return
+      // Health is polled again; what an operator said is not forgotten.
+      const { admission } = axesOf(member)
+      const actor = context.nursery.node(self as unknown as AnyActorRef, member.description)
+      context.children.set(actorId, actor)
+      if (admission !== 'open') actor.send({ type: admission === 'paused' ? 'node.pause' : 'node.drain' })
+    },
+    /** What the broken node's keeper of memory was about to load is loaded by nobody now. */
+    loseRuntime: ({ context, event, system }) => {
+      const node = nodeNameOf(brokenIn(event).actorId) ?? ''
+      const member = context.roster.get(node)
+      if (member === undefined) return
       stop(member.runtime)
-      context.children.set(actorId, context.nursery.node(self as unknown as AnyActorRef, member.description))
+      system.get(address.dispatcher)?.send({ type: 'load.lost', node } satisfies DispatcherEvent)
+      system.get(address.dispatcher)?.send({ type: 'node.changed', node } satisfies DispatcherEvent)
     },
     quarantine: assign({
       quarantined: ({ context, event }) => new Set([...context.quarantined, nodeNameOf(brokenIn(event).actorId) ?? '']),
     }),
+    /** A node that left or was replaced may come back whole. */
+    forgetQuarantine: assign({
+      quarantined: ({ context }) =>
+        new Set([...context.quarantined].filter((name) => isDead(context.roster.get(name)?.node))),
+    }),
     restartDispatcher: ({ context, self, system }) => {
+      const broken = context.children.get(address.dispatcher)?.getSnapshot() as { context?: DispatcherContext }
+      const blamed = broken.context?.asking
       context.children.set(address.dispatcher, context.nursery.dispatcher(self as unknown as AnyActorRef))
-      system.get(address.requests)?.send({ type: 'requests.replace' })
+      system
+        .get(address.requests)
+        ?.send({ type: 'requests.replace', ...(blamed === undefined ? {} : { blamed }) } satisfies RequestsEvent)
     },
     restartQueues: ({ context, self, system }) => {
       context.children.set(address.queues, context.nursery.queues(self as unknown as AnyActorRef))
-      system.get(address.requests)?.send({ type: 'requests.replace' })
+      const running = context.nursery.running()
+      system.get(address.dispatcher)?.send({ type: 'queue.broke', running } satisfies DispatcherEvent)
+      system.get(address.requests)?.send({ type: 'requests.unbind' } satisfies RequestsEvent)
     },
-    restartRequests: ({ context, self }) => {
+    restartRequests: ({ context, self, system }) => {
       context.children.set(address.requests, context.nursery.requests(self as unknown as AnyActorRef))
+      const { value } = self.getSnapshot()
+      if (value !== 'running') system.get(address.requests)?.send({ type: 'requests.drain' } satisfies RequestsEvent)
+      if (value === 'cutting') system.get(address.requests)?.send({ type: 'requests.cut' } satisfies RequestsEvent)
     },
     recordFailure: ({ context, event }, { restarted }: { restarted: boolean }) => {
       const { actorId, error } = brokenIn(event)
@@ -127,21 +149,26 @@ export const fleetMachine = setup({
       graceMs: ({ event, context }) => (event.type === 'fleet.drain' ? event.graceMs : context.graceMs),
     }),
     drainRequests: ({ system }) => system.get(address.requests)?.send({ type: 'requests.drain' }),
+    countCut: assign({ cut: ({ context }) => requestsIn(context) }),
     cutRequests: ({ system }) => system.get(address.requests)?.send({ type: 'requests.cut' }),
   },
 }).createMachine({
   id: 'fleet',
-  context: ({ input }) => ({ ...input, graceMs: 0, restarts: new Map(), quarantined: new Set() }),
+  context: ({ input }) => ({ ...input, graceMs: 0, cut: 0, restarts: new Map(), quarantined: new Set() }),
   initial: 'running',
   entry: 'makeTree',
   on: {
     'node.add': { actions: 'addNode' },
-    'node.remove': { actions: 'removeNode' },
+    'node.remove': { actions: ['removeNode', 'forgetQuarantine'] },
+    'fleet.configure': { actions: ['configure', 'forgetQuarantine'] },
     'xstate.error.actor.*': [
-      { guard: 'isSpent', actions: ['quarantine', { type: 'recordFailure', params: { restarted: false } }] },
+      {
+        guard: 'isSpent',
+        actions: ['quarantine', { type: 'recordFailure', params: { restarted: false } }, 'loseRuntime'],
+      },
       {
         guard: 'isNode',
-        actions: ['countRestart', { type: 'recordFailure', params: { restarted: true } }, 'restartNode'],
+        actions: ['countRestart', { type: 'recordFailure', params: { restarted: true } }, 'loseRuntime', 'restartNode'],
       },
       { guard: 'isDispatcher', actions: [{ type: 'recordFailure', params: { restarted: true } }, 'restartDispatcher'] },
       { guard: 'isQueues', actions: [{ type: 'recordFailure', params: { restarted: true } }, 'restartQueues'] },
@@ -158,7 +185,7 @@ export const fleetMachine = setup({
       after: { grace: 'cutting' },
       on: { 'requests.emptied': 'stopped' },
     },
-    cutting: { entry: 'cutRequests', on: { 'requests.emptied': 'stopped' } },
+    cutting: { entry: ['countCut', 'cutRequests'], on: { 'requests.emptied': 'stopped' } },
     stopped: { type: 'final' },
   },
 })

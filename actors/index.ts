@@ -8,8 +8,8 @@ import { createRoom } from '../src/placement/room'
 import type { DispatcherContext } from './dispatcher/context'
 import { type FleetContext, fleetMachine } from './fleet.machine'
 import { address } from './protocol'
-import { createRoster } from './roster'
-import { indexScheduler } from './spawn'
+import { createRoster, type Member } from './roster'
+import { guardInspection, indexScheduler } from './spawn'
 import { axesOf } from './view'
 import { modelViews, nodeViewOf, waitersOf } from './views'
 import { nurseryFor, type Ports, type Shared } from './wiring'
@@ -17,6 +17,8 @@ import { nurseryFor, type Ports, type Shared } from './wiring'
 export type { Ports }
 
 export interface Started extends Fleet {
+  /** Another configuration: its nodes are the configured ones, its numbers hold for what begins from now on. */
+  configure(config: Config): void
   /** The root actor, for the inspector and for tests. */
   readonly root: AnyActorRef
   readonly shared: Shared
@@ -39,7 +41,6 @@ export const startFleet = (
   }
   const children = new Map<string, AnyActorRef>()
   let draining = false
-  let cut = 0
 
   const nursery = nurseryFor(config, ports, shared, {
     open: (request, reply) => {
@@ -62,17 +63,17 @@ export const startFleet = (
     input: { nursery, roster: shared.roster, journal, now: () => clock.now(), nodes: config.nodes, children },
   } as never) as unknown as AnyActorRef
   indexScheduler(root)
-  root.subscribe({
-    error: (error) =>
-      journal.record({
-        type: 'actor.failed',
-        at: clock.now(),
-        actor: address.fleet,
-        machine: 'fleet',
-        message: String(error),
-        restarted: false,
-      }),
-  })
+  const broke = (machine: string) => (error: unknown) =>
+    journal.record({
+      type: 'actor.failed',
+      at: clock.now(),
+      actor: machine,
+      machine,
+      message: String(error),
+      restarted: false,
+    })
+  guardInspection(root, broke('inspector'))
+  root.subscribe({ error: broke(address.fleet) })
   root.start()
 
   const child = (id: string): AnyActorRef => children.get(id) as AnyActorRef
@@ -80,6 +81,10 @@ export const startFleet = (
   const loading = (): DispatcherContext['loading'] =>
     (child(address.dispatcher).getSnapshot() as { context: DispatcherContext }).context.loading
   const isHealthy = (health: string): boolean => health === 'online' || health === 'suspect'
+  const takesWork = (member: Member): boolean => {
+    const { health, admission, breaker } = axesOf(member)
+    return isHealthy(health) && admission === 'open' && breaker !== 'open'
+  }
 
   return {
     root,
@@ -93,6 +98,15 @@ export const startFleet = (
         }
         callers.set(job.id, { resolve, reject })
         child(address.requests).send({ type: 'request.submit', job })
+        // Whoever was to take it is stopped, or broke on it.
+        if (callers.has(job.id) && !shared.requests.has(address.request(job.id))) {
+          callers.delete(job.id)
+          reject(
+            draining
+              ? new RouterError('draining', 'The router is shutting down.', { requestId: job.id, retryAfterSeconds: 5 })
+              : new RouterError('internal', 'The router failed on this request.', { requestId: job.id }),
+          )
+        }
         signal.addEventListener(
           'abort',
           () => shared.requests.get(address.request(job.id))?.send({ type: 'client.left' }),
@@ -116,7 +130,7 @@ export const startFleet = (
         waiting: room.size - room.heldCount + loading().size,
         held: room.heldCount,
         nodes: members.length,
-        healthyNodes: members.filter((member) => isHealthy(axesOf(member).health)).length,
+        healthyNodes: members.filter(takesWork).length,
         models: modelViews(shared.roster, ledger).length,
         requests,
       }
@@ -156,6 +170,7 @@ export const startFleet = (
       )
     },
 
+    configure: (config) => root.send({ type: 'fleet.configure', config }),
     addNode: (node) => root.send({ type: 'node.add', node }),
     removeNode: (node) => root.send({ type: 'node.remove', node }),
 
@@ -173,10 +188,8 @@ export const startFleet = (
         draining = true
         journal.record({ type: 'fleet.draining', at: clock.now(), running: shared.requests.size, graceMs })
         root.subscribe({
-          next: (snapshot) => {
-            if ((snapshot as { value: unknown }).value === 'cutting') cut = shared.requests.size
-          },
           complete: () => {
+            const { cut } = (root.getSnapshot() as { context: FleetContext }).context
             journal.record({ type: 'fleet.stopped', at: clock.now(), cut })
             for (const actor of [
               ...shared.queues.values(),

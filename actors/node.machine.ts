@@ -1,54 +1,32 @@
 import { type AnyActorRef, assign, raise, sendTo, setup } from 'xstate'
-import type { Config } from '../src/domain/config'
-import type { Failure } from '../src/domain/facts'
-import type { Admission, Breaker, Health, NodeDescription, NodeReport } from '../src/domain/node'
+import { modelKey } from '../src/domain/job'
+import type { Admission, Breaker, Health, NodeDescription } from '../src/domain/node'
 import { countsAgainstNode, failuresWithin, isOutOfReach, nextRetryMs } from '../src/placement/breaker'
-import type { Journal } from '../src/ports/journal'
+import {
+  failureOf,
+  failuresWith,
+  type Heard,
+  initialContext,
+  isProgressing,
+  messageOf,
+  type NodeContext,
+  type NodeInput,
+  nextProbation,
+  OVERLOAD_MS,
+  type Poll,
+  wedgedReason,
+  wedges,
+  without,
+} from './node/context'
+import { recordBreaker, recordHealth, recordRuntimeFailure } from './node/facts'
 import { notProvided } from './not-provided'
-import { address, type NodeEvent } from './protocol'
-import type { Roster } from './roster'
-import { type RuntimePorts, runtimeLogic } from './runtime.machine'
+import { address } from './protocol'
+import { runtimeLogic } from './runtime.machine'
 import { spawn } from './spawn'
+import { restartsAfter, RUNTIME_INTENSITY } from './supervision'
 
-export interface Poll {
-  readonly report: NodeReport
-  readonly startedAt: number
-  readonly tookMs: number
-}
-
-export interface NodeInput {
-  readonly node: NodeDescription
-  readonly roster: Roster
-  readonly journal: Journal
-  readonly runtime: RuntimePorts
-  readonly now: () => number
-  /** ms since the epoch of the last byte of any answer from the node, or 0. */
-  readonly lastProgressAt: (node: string) => number
-  readonly health: Config['health']
-}
-
-export interface NodeContext extends NodeInput {
-  readonly failedPolls: number
-  readonly healthReason: string | undefined
-  /** Requests that stand without a first byte for too long. */
-  readonly stalled: ReadonlySet<string>
-  /** What counted against it lately, for the breaker. */
-  readonly failures: readonly { readonly at: number; readonly message: string }[]
-  readonly breakerReason: string | undefined
-  readonly breakerSince: number | undefined
-  readonly retryMs: number
-}
-
-type Internal = { readonly type: 'poll.succeeded' } | { readonly type: 'poll.failed'; readonly message: string }
-type Heard = NodeEvent | Internal
-
-/** Any byte from the node younger than this counts as life when a poll goes unanswered, in ms. */
-const PROGRESS_MS = 5_000
-
-const failureOf = (event: Heard): Failure | undefined => (event.type === 'attempt.failed' ? event.failure : undefined)
-const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
-const without = (set: ReadonlySet<string>, one: string): ReadonlySet<string> =>
-  new Set([...set].filter((other) => other !== one))
+const isRuntime = (event: unknown): boolean =>
+  String((event as { actorId?: string }).actorId).startsWith(address.runtime(''))
 
 /** One node: health x admission x breaker, and a poll loop of its own, so that a frozen node delays no other. */
 export const nodeMachine = setup({
@@ -58,14 +36,14 @@ export const nodeMachine = setup({
     pollEvery: ({ context }) => context.health.pollEveryMs,
     pollTimeout: ({ context }) => context.health.pollTimeoutMs,
     breakerRetry: ({ context }) => context.retryMs,
+    overloadTime: OVERLOAD_MS,
   },
   guards: {
-    isProgressing: ({ context }) => context.now() - context.lastProgressAt(context.node.name) < PROGRESS_MS,
+    isProgressing: ({ context }) => isProgressing(context),
     wasLastChance: ({ context }) => context.failedPolls + 1 >= context.health.offlineAfter,
-    isWedged: ({ context, event }) =>
-      event.type === 'request.stalled' &&
-      new Set([...context.stalled, event.request]).size >= context.health.stallRequests,
-    stillWedged: ({ context }) => context.stalled.size >= context.health.stallRequests,
+    isWedged: ({ context, event }) => event.type === 'request.stalled' && wedges(context, event.request),
+    stillWedged: ({ context }) =>
+      context.stalled.size >= context.health.stallRequests || context.now() < (context.probation?.until ?? 0),
     isOutOfReach: ({ event }) => {
       const failure = failureOf(event)
       return failure !== undefined && isOutOfReach(failure)
@@ -74,8 +52,11 @@ export const nodeMachine = setup({
       const failure = failureOf(event)
       return failure !== undefined && countsAgainstNode(failure)
     },
-    isRuntime: ({ event }) =>
-      String((event as unknown as { actorId?: string }).actorId).startsWith(address.runtime('')),
+    isModelMissing: ({ event }) => failureOf(event)?.class === 'model_missing',
+    isOverload: ({ event }) => failureOf(event)?.class === 'overloaded',
+    isRuntime: ({ event }) => isRuntime(event),
+    isRuntimeSpent: ({ context, event }) =>
+      isRuntime(event) && restartsAfter(context.runtimeRestarts, context.now(), RUNTIME_INTENSITY) === undefined,
     opensBreaker: ({ context, event }) => {
       const failure = failureOf(event)
       if (failure === undefined || !countsAgainstNode(failure)) return false
@@ -100,6 +81,10 @@ export const nodeMachine = setup({
       context.roster.get(name)?.runtime.send({ type: 'runtime.observed', report, startedAt })
       system.get(address.dispatcher)?.send({ type: 'node.reported', node: name, report, startedAt })
     },
+    disown: ({ context, event }) => {
+      if (event.type === 'attempt.failed' && event.model !== undefined)
+        context.roster.disown(context.node.name, modelKey(event.model))
+    },
     countFailedPoll: assign({
       failedPolls: ({ context }) => context.failedPolls + 1,
       healthReason: ({ event, context }) => (event.type === 'poll.failed' ? event.message : context.healthReason),
@@ -111,20 +96,21 @@ export const nodeMachine = setup({
         event.type === 'request.stalled' ? new Set([...context.stalled, event.request]) : context.stalled,
     }),
     noteWedged: assign({
-      healthReason: ({ context }) => `no_progress: ${context.health.stallRequests} requests stand without a first byte`,
+      healthReason: ({ context }) => wedgedReason(context.stalled.size),
+      probation: ({ context }) => nextProbation(context),
     }),
+    endProbation: assign({ probation: undefined }),
+    /** They have not begun, so they may go elsewhere. */
+    tellWedged: ({ context, system }) => {
+      for (const request of context.stalled)
+        system.get(address.request(request))?.send({ type: 'node.wedged', node: context.node.name })
+    },
     dropStalled: assign({
       stalled: ({ context, event }) =>
         event.type === 'request.unstalled' ? without(context.stalled, event.request) : context.stalled,
     }),
     countFailure: assign({
-      failures: ({ context, event }) => {
-        const at = context.now()
-        return [
-          ...context.failures.filter((failure) => at - failure.at < context.health.breakerWindowMs),
-          { at, message: failureOf(event)?.message ?? '' },
-        ]
-      },
+      failures: ({ context, event }) => failuresWith(context, failureOf(event)?.message ?? ''),
       breakerReason: ({ event, context }) => failureOf(event)?.message ?? context.breakerReason,
     }),
     openFirst: assign({
@@ -132,71 +118,64 @@ export const nodeMachine = setup({
       retryMs: ({ context }) => context.health.breakerRetryMs,
     }),
     openAgain: assign({ retryMs: ({ context }) => nextRetryMs(context.retryMs, context.health.breakerRetryMaxMs) }),
-    closeBreaker: assign({ failures: [], breakerReason: undefined, breakerSince: undefined }),
+    noteRetryAt: assign({ breakerRetryAt: ({ context }) => context.now() + context.retryMs }),
+    closeBreaker: assign({
+      failures: [],
+      breakerReason: undefined,
+      breakerSince: undefined,
+      breakerRetryAt: undefined,
+    }),
     forgetResidency: ({ context }) => context.roster.get(context.node.name)?.runtime.send({ type: 'runtime.forget' }),
     tellChanged: sendTo(
       ({ system }) => system.get(address.dispatcher),
       ({ context }) => ({ type: 'node.changed', node: context.node.name }),
     ),
-    recordHealth: ({ context }, { health }: { health: Health }) =>
-      context.journal.record({
-        type: 'node.health',
-        at: context.now(),
-        node: context.node.name,
-        health,
-        ...(context.healthReason === undefined ? {} : { reason: context.healthReason }),
-      }),
+    recordHealth: ({ context }, { health }: { health: Health }) => recordHealth(context, health),
     recordAdmission: ({ context }, { admission }: { admission: Admission }) =>
       context.journal.record({ type: 'node.admission', at: context.now(), node: context.node.name, admission }),
-    recordBreaker: ({ context }, { breaker }: { breaker: Breaker }) => {
-      const { node, breakerReason, retryMs } = context
-      const at = context.now()
-      const why = breaker === 'closed' || breakerReason === undefined ? {} : { reason: breakerReason }
-      context.journal.record({
-        type: 'node.breaker',
-        at,
-        node: node.name,
-        breaker,
-        ...why,
-        ...(breaker === 'open' ? { retryAt: at + retryMs } : {}),
-      })
+    recordBreaker: ({ context }, { breaker }: { breaker: Breaker }) => recordBreaker(context, breaker),
+    countRuntimeRestart: assign({
+      runtimeRestarts: ({ context }) =>
+        restartsAfter(context.runtimeRestarts, context.now(), RUNTIME_INTENSITY) ?? context.runtimeRestarts,
+    }),
+    /** It cannot go on without a runtime: its own supervisor decides. */
+    giveUp: ({ event }) => {
+      throw new Error(`the runtime broke too often: ${messageOf((event as unknown as { error: unknown }).error)}`)
     },
-    recordRuntimeFailure: ({ context, event }) => {
-      const { actorId, error } = event as unknown as { actorId: string; error: unknown }
-      context.journal.record({
-        type: 'actor.failed',
-        at: context.now(),
-        actor: actorId,
-        machine: 'runtime',
-        message: messageOf(error),
-        restarted: true,
-      })
-    },
+    recordRuntimeFailure: ({ context, event }) => recordRuntimeFailure(context, event),
+    takeSettings: assign(({ event }) =>
+      event.type === 'node.configure' ? { node: event.node, health: event.health } : {},
+    ),
+    tellRuntime: ({ context }) =>
+      context.roster.get(context.node.name)?.runtime.send({ type: 'runtime.configure', node: context.node }),
     loseLoad: sendTo(
       ({ system }) => system.get(address.dispatcher),
-      ({ context }) => ({ type: 'load.failed', node: context.node.name, model: '', message: 'the load was lost' }),
+      ({ context }) => ({ type: 'load.lost', node: context.node.name }),
     ),
   },
 }).createMachine({
   id: 'node',
-  context: ({ input }) => ({
-    ...input,
-    failedPolls: 0,
-    healthReason: undefined,
-    stalled: new Set<string>(),
-    failures: [],
-    breakerReason: undefined,
-    breakerSince: undefined,
-    retryMs: input.health.breakerRetryMs,
-  }),
+  context: ({ input }) => initialContext(input),
   type: 'parallel',
   entry: 'spawnRuntime',
   on: {
+    'node.configure': { actions: ['takeSettings', 'tellRuntime', raise({ type: 'node.poll' }), 'tellChanged'] },
+    // It listed a model that it does not have after all.
+    'attempt.failed': { guard: 'isModelMissing', actions: 'disown' },
     // The keeper of its memory broke: a new one starts empty and the next poll fills it.
-    'xstate.error.actor.*': {
-      guard: 'isRuntime',
-      actions: ['recordRuntimeFailure', 'loseLoad', 'spawnRuntime', raise({ type: 'node.poll' })],
-    },
+    'xstate.error.actor.*': [
+      { guard: 'isRuntimeSpent', actions: ['recordRuntimeFailure', 'giveUp'] },
+      {
+        guard: 'isRuntime',
+        actions: [
+          'countRuntimeRestart',
+          'recordRuntimeFailure',
+          'loseLoad',
+          'spawnRuntime',
+          raise({ type: 'node.poll' }),
+        ],
+      },
+    ],
   },
   states: {
     polling: {
@@ -221,13 +200,19 @@ export const nodeMachine = setup({
               actions: raise({ type: 'poll.failed', message: 'no answer within health.poll_timeout' }),
             },
           },
+          // What is known of the node is older by now than what is known of the others.
+          initial: 'prompt',
+          states: { prompt: { after: { pollEvery: 'late' } }, late: {} },
         },
         resting: { after: { pollEvery: 'asking' }, on: { 'node.poll': 'asking' } },
       },
     },
     health: {
       initial: 'unknown',
-      on: { 'request.unstalled': { actions: 'dropStalled' } },
+      on: {
+        'request.unstalled': { actions: 'dropStalled' },
+        'attempt.succeeded': { actions: 'endProbation' },
+      },
       states: {
         unknown: {
           on: {
@@ -249,7 +234,7 @@ export const nodeMachine = setup({
               actions: ['noteOutOfReach', raise({ type: 'node.poll' })],
             },
             'request.stalled': [
-              { guard: 'isWedged', target: 'suspect', actions: ['noteStalled', 'noteWedged'] },
+              { guard: 'isWedged', target: 'suspect', actions: ['noteStalled', 'noteWedged', 'tellWedged'] },
               { actions: 'noteStalled' },
             ],
           },
@@ -264,8 +249,11 @@ export const nodeMachine = setup({
               { guard: 'wasLastChance', target: 'offline', actions: 'countFailedPoll' },
               { actions: 'countFailedPoll' },
             ],
-            'attempt.succeeded': 'online',
-            'request.stalled': { actions: 'noteStalled' },
+            'attempt.succeeded': { target: 'online', actions: 'endProbation' },
+            'request.stalled': [
+              { guard: 'isWedged', actions: ['noteStalled', 'noteWedged', 'tellWedged'] },
+              { actions: 'noteStalled' },
+            ],
           },
         },
         offline: {
@@ -290,6 +278,17 @@ export const nodeMachine = setup({
         },
       },
     },
+    // Refusing is fast, so that a node which does looks idle.
+    refusals: {
+      initial: 'none',
+      states: {
+        none: { on: { 'attempt.failed': { guard: 'isOverload', target: 'lately' } } },
+        lately: {
+          after: { overloadTime: { target: 'none', actions: 'tellChanged' } },
+          on: { 'attempt.failed': { guard: 'isOverload', target: 'lately', reenter: true } },
+        },
+      },
+    },
     breaker: {
       initial: 'closed',
       states: {
@@ -302,7 +301,7 @@ export const nodeMachine = setup({
           },
         },
         open: {
-          entry: [{ type: 'recordBreaker', params: { breaker: 'open' } }, 'tellChanged'],
+          entry: ['noteRetryAt', { type: 'recordBreaker', params: { breaker: 'open' } }, 'tellChanged'],
           after: { breakerRetry: 'half_open' },
         },
         // One request at a time may try it; the dispatcher sees to that.

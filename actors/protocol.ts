@@ -1,4 +1,5 @@
 import type { ActorRef, Snapshot } from 'xstate'
+import type { Config } from '../src/domain/config'
 import type { Failure, PlacementCause } from '../src/domain/facts'
 import type { Job } from '../src/domain/job'
 import type { NodeDescription, NodeReport } from '../src/domain/node'
@@ -17,6 +18,8 @@ import type { RouterError } from '../src/domain/errors'
 export type FleetEvent =
   | { readonly type: 'node.add'; readonly node: NodeDescription }
   | { readonly type: 'node.remove'; readonly node: string }
+  /** Another configuration is in force: its nodes are the configured ones, its numbers hold for what begins from now on. */
+  | { readonly type: 'fleet.configure'; readonly config: Config }
   | { readonly type: 'fleet.drain'; readonly graceMs: number }
   /** The last request has settled while draining. */
   | { readonly type: 'requests.emptied' }
@@ -28,8 +31,12 @@ export type RequestsEvent =
   | { readonly type: 'requests.drain' }
   /** End whatever still runs, in-band. */
   | { readonly type: 'requests.cut' }
-  /** Requests that wait for a decision ask again: the dispatcher lost its memory. */
-  | { readonly type: 'requests.replace' }
+  /** For requests that begin from now on. */
+  | { readonly type: 'requests.configure'; readonly config: Config }
+  /** Requests that wait for a decision ask again: the dispatcher lost its memory, on account of the one named. */
+  | { readonly type: 'requests.replace'; readonly blamed?: string }
+  /** Those that are bound to this queue, or without a name to any, ask again: it broke. */
+  | { readonly type: 'requests.unbind'; readonly queue?: { readonly node: string; readonly model: string } }
   | ChildEvent
 
 /** To the dispatcher, the one writer of the ledger. */
@@ -40,6 +47,13 @@ export type DispatcherEvent =
       readonly attempt: number
       readonly cause: PlacementCause
       /** Nodes that failed it before. */
+      readonly excluded: readonly string[]
+    }
+  /** It stands without a first byte on a node that stands still: is there a node that would take it now? */
+  | {
+      readonly type: 'request.elsewhere'
+      readonly job: Job
+      readonly attempt: number
       readonly excluded: readonly string[]
     }
   /** A slot that was granted is free again. `linger`: the node may still compute for a client that left. */
@@ -60,14 +74,23 @@ export type DispatcherEvent =
       readonly attempt: number
     }
   | { readonly type: 'slot.declined'; readonly node: string; readonly model: string }
+  /** A queue broke, or without a name their supervisor: these run still, everybody else who was to start asks again. */
+  | {
+      readonly type: 'queue.broke'
+      readonly queue?: { readonly node: string; readonly model: string }
+      readonly running: readonly string[]
+    }
   /** A bound request left its queue without running. */
   | { readonly type: 'bound.gone'; readonly node: string; readonly model: string }
   | { readonly type: 'load.finished'; readonly node: string; readonly model: string; readonly tookMs: number }
   | { readonly type: 'load.failed'; readonly node: string; readonly model: string; readonly message: string }
+  /** Whoever carried out the node's loads broke: what was under way is forgotten, which is no failure of the node's. */
+  | { readonly type: 'load.lost'; readonly node: string }
   /** Health, admission, breaker, residency or inventory of a node is another now. */
   | { readonly type: 'node.changed'; readonly node: string }
   | { readonly type: 'node.reported'; readonly node: string; readonly report: NodeReport; readonly startedAt: number }
   | { readonly type: 'node.gone'; readonly node: string }
+  | { readonly type: 'dispatcher.configure'; readonly config: Config }
   /** To self: look at the waiting room again, one placement a turn. */
   | { readonly type: 'room.look' }
   | { readonly type: 'linger.ended' }
@@ -79,10 +102,14 @@ export type RequestEvent =
   | { readonly type: 'placement.loading'; readonly node: string; readonly model: string }
   | { readonly type: 'placement.bound'; readonly node: string; readonly model: string }
   | { readonly type: 'placement.refused'; readonly error: RouterError }
-  /** The load it waited for failed, or its node went away: ask again, without that node when it failed. */
+  /** Another node would take it now. */
+  | { readonly type: 'placement.elsewhere'; readonly attempt: number }
+  /** The node that it was sent to makes no progress with anybody. */
+  | { readonly type: 'node.wedged'; readonly node: string }
+  /** The load it waited for failed, or its node went away: ask again, without that node when the failure is its own. */
   | { readonly type: 'placement.lost'; readonly node: string; readonly failure?: Failure }
   | { readonly type: 'hold.ticked' }
-  | { readonly type: 'place.again' }
+  | { readonly type: 'place.again'; readonly blamed?: true }
   | {
       readonly type: 'slot.granted'
       readonly node: string
@@ -90,6 +117,8 @@ export type RequestEvent =
       readonly attempt: number
       readonly residency: 'resident' | 'cold'
       readonly contextTokens?: number
+      /** The request itself makes the node load the model, which may take so long, in ms. */
+      readonly loadMs?: number
       /** The queue that granted it, to be told of the release. */
       readonly queue: string
     }
@@ -108,6 +137,9 @@ export type QueuesEvent =
   | { readonly type: 'queue.start'; readonly node: string; readonly model: string }
   | { readonly type: 'queue.withdraw'; readonly node: string; readonly model: string; readonly request: string }
   | { readonly type: 'queues.close'; readonly node: string; readonly reason: string }
+  /** A node of that name is there again. */
+  | { readonly type: 'queues.open'; readonly node: string }
+  | { readonly type: 'queues.configure'; readonly limit: number }
   | ChildEvent
 
 export interface QueueEntry {
@@ -118,6 +150,8 @@ export interface QueueEntry {
   readonly start: boolean
   readonly residency: 'resident' | 'cold'
   readonly contextTokens?: number
+  /** The request itself makes the node load the model, which may take so long, in ms. */
+  readonly loadMs?: number
 }
 
 /** To one node:model queue. */
@@ -133,6 +167,8 @@ export type QueueEvent =
       readonly linger?: 'prefill' | 'decode'
     }
   | { readonly type: 'queue.close'; readonly reason: string }
+  | { readonly type: 'queue.open' }
+  | { readonly type: 'queue.configure'; readonly limit: number }
 
 /** To the keeper of one node's memory. */
 export type RuntimeEvent =
@@ -142,12 +178,14 @@ export type RuntimeEvent =
       readonly evicts: readonly string[]
       readonly cause: string
       readonly contextTokens?: number
+      readonly sizeGb?: number
       readonly deadlineMs: number
     }
   | { readonly type: 'runtime.observed'; readonly report: NodeReport; readonly startedAt: number }
   | { readonly type: 'load.done' }
   | { readonly type: 'load.broke'; readonly message: string }
   | { readonly type: 'runtime.forget' }
+  | { readonly type: 'runtime.configure'; readonly node: NodeDescription }
 
 /** To one node. */
 export type NodeEvent =
@@ -155,9 +193,11 @@ export type NodeEvent =
   | { readonly type: 'node.resume' }
   | { readonly type: 'node.drain' }
   | { readonly type: 'node.poll' }
+  /** The same server under other settings, or other numbers for its health. */
+  | { readonly type: 'node.configure'; readonly node: NodeDescription; readonly health: Config['health'] }
   /** A request ended there well: life, whatever the polls say. */
   | { readonly type: 'attempt.succeeded' }
-  | { readonly type: 'attempt.failed'; readonly failure: Failure }
+  | { readonly type: 'attempt.failed'; readonly failure: Failure; readonly model?: string }
   /** A request has stood without a first byte for longer than it should. */
   | { readonly type: 'request.stalled'; readonly request: string }
   | { readonly type: 'request.unstalled'; readonly request: string }

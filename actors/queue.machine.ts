@@ -6,7 +6,7 @@ export interface QueueContext {
   /** The node's own name for the model. */
   readonly model: string
   readonly key: string
-  readonly limit: number
+  limit: number
   /** Bound requests in the order in which they will start. */
   readonly waiting: QueueEntry[]
   readonly running: Map<string, QueueEntry>
@@ -29,18 +29,25 @@ export const queueChart = {
         'queue.start': [{ guard: 'isEmpty', actions: ['decline'] }, { actions: ['startHead'] }],
         'queue.withdraw': { actions: ['withdraw'] },
         'slot.released': { guard: 'isRunning', actions: ['release'] },
+        'queue.configure': { actions: ['configure'] },
         'queue.close': { target: 'closed', actions: ['refuseAll'] },
       },
     },
-    // The node leaves the fleet: what runs may end, nothing new begins.
+    // The node leaves the fleet: what runs may end, nothing new begins. A node of that name may come before it has ended.
     closed: {
       on: {
         'queue.enqueue': { actions: ['refuse'] },
         'queue.start': { actions: ['decline'] },
-        'queue.withdraw': { actions: ['withdraw'] },
-        'slot.released': { guard: 'isRunning', actions: ['release'] },
+        'queue.withdraw': [{ guard: 'isLast', target: 'emptied', actions: ['withdraw'] }, { actions: ['withdraw'] }],
+        'slot.released': [
+          { guard: 'isLastRunning', target: 'emptied', actions: ['release'] },
+          { guard: 'isRunning', actions: ['release'] },
+        ],
+        'queue.configure': { actions: ['configure'] },
+        'queue.open': { target: 'open' },
       },
     },
+    emptied: { final: true },
   },
 } as const satisfies Chart
 
@@ -57,8 +64,12 @@ const grant = (context: QueueContext, entry: QueueEntry, api: QueueApi): void =>
     residency: entry.residency,
     queue: address.queue(context.node, context.key),
     ...(entry.contextTokens === undefined ? {} : { contextTokens: entry.contextTokens }),
+    ...(entry.loadMs === undefined ? {} : { loadMs: entry.loadMs }),
   })
 }
+
+const isRunning = (running: QueueContext['running'], { request, attempt }: Of<'slot.released'>): boolean =>
+  running.get(request)?.attempt === attempt
 
 const refuse = (context: QueueContext, entry: QueueEntry, reason: string, api: QueueApi): void => {
   const { node, model } = context
@@ -73,10 +84,9 @@ export const queueLogic = flat<QueueContext, QueueEvent, QueueInput>(queueChart,
     isReserved: (_context, event) => (event as Of<'queue.enqueue'>).entry.start,
     hasRoom: ({ waiting, limit }) => waiting.length < limit,
     isEmpty: ({ waiting }) => waiting.length === 0,
-    isRunning: ({ running }, event) => {
-      const { request, attempt } = event as Of<'slot.released'>
-      return running.get(request)?.attempt === attempt
-    },
+    isRunning: ({ running }, event) => isRunning(running, event as Of<'slot.released'>),
+    isLastRunning: ({ running }, event) => running.size === 1 && isRunning(running, event as Of<'slot.released'>),
+    isLast: ({ running }, event) => running.size === 1 && running.has((event as Of<'queue.withdraw'>).request),
   },
   actions: {
     start: (context, event, api) => grant(context, (event as Of<'queue.enqueue'>).entry, api),
@@ -112,6 +122,9 @@ export const queueLogic = flat<QueueContext, QueueEvent, QueueInput>(queueChart,
         attempt,
         ...(linger === undefined ? {} : { linger }),
       })
+    },
+    configure: (context, event) => {
+      context.limit = (event as Of<'queue.configure'>).limit
     },
     refuseAll: (context, event, api) => {
       for (const entry of context.waiting.splice(0)) refuse(context, entry, (event as Of<'queue.close'>).reason, api)

@@ -4,12 +4,12 @@ import type { Journal } from '../src/ports/journal'
 import { type Api, type Chart, flat } from './flat'
 import { address, type QueueEvent, type QueuesEvent } from './protocol'
 import { type QueueContext, queueLogic } from './queue.machine'
-import { spawn, stop } from './spawn'
+import { adopt, spawn, stop } from './spawn'
 
 export interface QueuesContext {
   /** Every live queue by its address; shared so that a new dispatcher can rebuild its ledger from it. */
   readonly registry: Map<string, AnyActorRef>
-  readonly limit: number
+  limit: number
   readonly journal: Journal
   readonly now: () => number
 }
@@ -22,11 +22,14 @@ export const queuesChart = {
   initial: 'ready',
   states: {
     ready: {
+      entry: ['takeOver'],
       on: {
         'queue.enqueue': { actions: ['enqueue'] },
         'queue.start': { actions: ['pass'] },
         'queue.withdraw': { actions: ['pass'] },
         'queues.close': { actions: ['closeNode'] },
+        'queues.open': { actions: ['openNode'] },
+        'queues.configure': { actions: ['configure'] },
         'xstate.error.actor.*': { actions: ['replaceQueue'] },
         'xstate.done.actor.*': { actions: ['forget'] },
       },
@@ -51,6 +54,13 @@ const queueOf = (context: QueuesContext, node: string, model: string, api: Api<Q
 export const queuesLogic = flat<QueuesContext, QueuesEvent, QueuesInput>(queuesChart, {
   context: (input) => input,
   actions: {
+    // After a supervisor that broke: what runs in its queues goes on, whoever was bound asks again.
+    takeOver: ({ registry }, _event, api) => {
+      for (const queue of registry.values()) {
+        adopt(queue, api.self as unknown as AnyActorRef)
+        contextOf(queue).waiting.length = 0
+      }
+    },
     enqueue: (context, event, api) => {
       const { node, model, entry } = event as Of<'queue.enqueue'>
       api.send(queueOf(context, node, model, api), { type: 'queue.enqueue', entry } satisfies QueueEvent)
@@ -71,6 +81,18 @@ export const queuesLogic = flat<QueuesContext, QueuesEvent, QueuesInput>(queuesC
         api.defer(() => stop(queue))
       }
     },
+    openNode: ({ registry }, event, api) => {
+      const { node } = event as Of<'queues.open'>
+      for (const queue of registry.values()) {
+        if (contextOf(queue).node === node) api.send(queue, { type: 'queue.open' } satisfies QueueEvent)
+      }
+    },
+    configure: (context, event, api) => {
+      const { limit } = event as Of<'queues.configure'>
+      context.limit = limit
+      for (const queue of context.registry.values())
+        api.send(queue, { type: 'queue.configure', limit } satisfies QueueEvent)
+    },
     replaceQueue: (context, event, api) => {
       const { registry, journal, now } = context
       const { actorId, error } = event as Of<'xstate.error.actor.*'>
@@ -85,15 +107,13 @@ export const queuesLogic = flat<QueuesContext, QueuesEvent, QueuesInput>(queuesC
         restarted: true,
       })
       if (queue === undefined) return
-      const { node, model, waiting, running } = contextOf(queue)
-      for (const { request } of waiting) {
-        api.send(address.dispatcher, { type: 'bound.gone', node, model })
-        api.send(address.request(request), { type: 'queue.refused', node, reason: 'queue_restarted' })
-      }
-      // What ran goes on; its slot is in the ledger and its release comes to the queue's address, so keep it known there.
-      if (running.size === 0) return
+      const { node, model, running } = contextOf(queue)
+      // What ran goes on: its release comes to the queue's address, so it is kept known there.
       const heir = queueOf(context, node, model, api)
       for (const entry of running.values()) contextOf(heir).running.set(entry.request, entry)
+      const broken = { node, model }
+      api.send(address.dispatcher, { type: 'queue.broke', queue: broken, running: [...running.keys()] })
+      api.send(address.requests, { type: 'requests.unbind', queue: broken })
     },
     forget: ({ registry }, event) => void registry.delete((event as Of<'xstate.done.actor.*'>).actorId),
   },

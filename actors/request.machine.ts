@@ -4,22 +4,39 @@ import type { RequestEvent } from './protocol'
 import type { RequestContext, RequestInput } from './request/context'
 import { settle } from './request/outcome'
 import * as steps from './request/steps'
+import { isQueueCrash } from './request/steps'
 
 /** What ends or moves a request while it is not at a node. */
+const held = { target: 'held' } as const
+const waiting = { target: 'waiting' } as const
+const readmitted = { guard: 'hasStale', target: 'placing', reenter: true, actions: ['readmitStale'] } as const
+const refused = { target: 'settled', actions: ['takeRefusal'] } as const
 const placed = {
-  'placement.held': { target: 'held' },
-  'placement.waiting': { target: 'waiting' },
+  'placement.held': held,
+  'placement.waiting': waiting,
   'placement.loading': { target: 'loading' },
   'placement.bound': { target: 'queued', actions: ['rememberBound'] },
-  'placement.refused': { target: 'settled', actions: ['takeRefusal'] },
+  'placement.refused': refused,
   'placement.lost': [
+    // Its node was taken out of the fleet, or a load that somebody else began failed: not its own failure.
+    { guard: 'isBlameless', target: 'placing' },
     { guard: 'mayTryAgain', target: 'placing', actions: ['excludeLost'] },
     { target: 'settled', actions: ['failLost'] },
   ],
-  'queue.refused': { target: 'placing' },
+  'queue.refused': [
+    { guard: 'brokeQueues', target: 'settled', actions: ['failInternal'] },
+    { target: 'placing', reenter: true, actions: ['forgetBound'] },
+  ],
   'slot.granted': { target: 'starting', actions: ['takeSlot'] },
-  'place.again': { target: 'placing' },
+  // The dispatcher lost its memory. A request on whose account it did so twice is not put to it again.
+  'place.again': [
+    { guard: 'brokeDispatcher', target: 'settled', actions: ['failInternal'] },
+    { target: 'placing', reenter: true, actions: ['noteBlame'] },
+  ],
 } as const
+
+/** A request that was about to enter so many queues as they broke is not put into another. */
+const MOST_QUEUE_CRASHES = 3
 
 /** One request from submission to its one terminal status. */
 export const requestChart = {
@@ -30,7 +47,16 @@ export const requestChart = {
     'request.cut': { target: 'settled', actions: ['noteCut', 'withdraw'] },
   },
   states: {
-    placing: { entry: ['ask'], on: placed },
+    placing: {
+      entry: ['endHold', 'ask'],
+      on: {
+        ...placed,
+        // No other node can take it now.
+        'placement.held': [readmitted, held],
+        'placement.waiting': [readmitted, waiting],
+        'placement.refused': [readmitted, refused],
+      },
+    },
     held: {
       entry: ['beginHold'],
       on: { ...placed, 'placement.held': {}, 'hold.ticked': { actions: ['askHeld'] } },
@@ -53,7 +79,8 @@ export const requestChart = {
     // Bound to one queue (early policies).
     queued: {
       entry: ['endHold', 'tellWaiting'],
-      on: placed,
+      // Its queue knows it, whatever the dispatcher forgot.
+      on: { ...placed, 'place.again': {} },
       after: { deadline: { target: 'settled', actions: ['expireDeadline', 'withdraw'] } },
     },
     // Sent; nothing has come back yet, so another node may still be tried.
@@ -68,6 +95,13 @@ export const requestChart = {
           { guard: 'mayTryAgain', target: 'placing', actions: ['noteFailure', 'release', 'excludeNode'] },
           { target: 'settled', actions: ['noteFailure', 'failLast', 'release'] },
         ],
+        // A slow node is better than none, so it leaves only for one that would take it at once.
+        'node.wedged': { guard: 'mayTryAgain', actions: ['askElsewhere'] },
+        'placement.elsewhere': {
+          guard: 'isThisAttempt',
+          target: 'placing',
+          actions: ['noteStandstill', 'releaseLingering', 'excludeNode'],
+        },
       },
       after: {
         stall: { actions: ['tellStalled'] },
@@ -79,6 +113,7 @@ export const requestChart = {
           },
           { target: 'settled', actions: ['noteFirstByteTimeout', 'failLast', 'releaseLingering'] },
         ],
+        total: { target: 'settled', actions: ['capTotal', 'releaseLingering'] },
       },
     },
     // The client has the first byte: no other node may be tried.
@@ -94,6 +129,7 @@ export const requestChart = {
           { guard: 'isSilent', target: 'settled', actions: ['cutSilent', 'releaseLingering'] },
           { target: 'streaming', reenter: true },
         ],
+        total: { target: 'settled', actions: ['capTotal', 'releaseLingering'] },
       },
     },
     settled: { entry: ['settle'], final: true },
@@ -105,6 +141,7 @@ export const requestLogic = flat<RequestContext, RequestEvent, RequestInput>(req
     job,
     ports,
     attempt: 1,
+    retries: 0,
     excluded: [],
     phase: 'placing',
     heldMs: 0,
@@ -115,7 +152,10 @@ export const requestLogic = flat<RequestContext, RequestEvent, RequestInput>(req
     startedAt: 0,
     firstByteMs: undefined,
     stalled: false,
+    hasBlame: false,
+    queueCrashes: 0,
     lastFailure: undefined,
+    staleAt: undefined,
     summary: undefined,
     ending: undefined,
     bytes: 0,
@@ -124,12 +164,22 @@ export const requestLogic = flat<RequestContext, RequestEvent, RequestInput>(req
     holdLimit: ({ ports, heldMs }) => Math.max(0, ports.config.policy.holdTimeoutMs - heldMs),
     deadline: ({ job, ports }) =>
       job.deadlineAt === undefined ? Number.POSITIVE_INFINITY : Math.max(0, job.deadlineAt - ports.now()),
-    firstByte: ({ ports }) => ports.config.limits.firstTokenTimeoutMs,
-    stall: ({ ports }) => ports.config.health.stallAfterMs,
+    firstByte: ({ ports, place }) => ports.config.limits.firstTokenTimeoutMs + (place?.loadMs ?? 0),
+    stall: steps.untilStallMs,
     streamIdle: steps.untilIdleMs,
+    total: steps.untilTotalMs,
   },
   guards: {
     mayTryAgain: ({ attempt, ports }) => attempt <= ports.config.policy.retries,
+    hasStale: ({ staleAt }) => staleAt !== undefined,
+    isBlameless: (_context, event) =>
+      (event as Extract<RequestEvent, { type: 'placement.lost' }>).failure === undefined,
+    isThisAttempt: ({ attempt }, event) =>
+      attempt === (event as Extract<RequestEvent, { type: 'placement.elsewhere' }>).attempt,
+    brokeQueues: ({ queueCrashes }, event) =>
+      queueCrashes >= MOST_QUEUE_CRASHES && isQueueCrash(event as Extract<RequestEvent, { type: 'queue.refused' }>),
+    brokeDispatcher: ({ hasBlame }, event) =>
+      hasBlame && (event as Extract<RequestEvent, { type: 'place.again' }>).blamed === true,
     isRejected: (_context, event) => (event as Extract<RequestEvent, { type: 'reply.failed' }>).rejected,
     isSilent: steps.isSilent,
     isClientStalled: steps.isClientStalled,

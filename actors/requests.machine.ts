@@ -1,18 +1,28 @@
 import type { AnyActorRef } from 'xstate'
+import { type Running, retryAfterSeconds } from '../src/learning/retry-after'
 import type { Journal } from '../src/ports/journal'
 import { type Api, type Chart, flat } from './flat'
-import { address, type RequestEvent, type RequestsEvent } from './protocol'
+import {
+  address,
+  type DispatcherEvent,
+  type QueueEvent,
+  type QueuesEvent,
+  type RequestEvent,
+  type RequestsEvent,
+} from './protocol'
 import type { RequestContext, RequestPorts } from './request/context'
 import { requestLogic } from './request.machine'
-import { spawn } from './spawn'
+import { adopt, spawn } from './spawn'
+import { sameModel } from '../src/domain/job'
 import { RouterError } from '../src/domain/errors'
 
 export interface RequestsContext {
   /** Every live request by its address. */
   readonly registry: Map<string, AnyActorRef>
-  readonly ports: RequestPorts
+  /** Replaced whole when the configuration is; a request keeps those that it began with. */
+  ports: RequestPorts
   readonly journal: Journal
-  readonly limit: number
+  limit: number
 }
 
 export type RequestsInput = RequestsContext
@@ -26,9 +36,12 @@ export const requestsChart = {
     'xstate.error.actor.*': { actions: ['answerFor'] },
     'requests.cut': { actions: ['cut'] },
     'requests.replace': { actions: ['replace'] },
+    'requests.unbind': { actions: ['unbind'] },
+    'requests.configure': { actions: ['configure'] },
   },
   states: {
     taking: {
+      entry: ['takeOver'],
       on: {
         'request.submit': [{ guard: 'isFull', actions: ['refuseFull'] }, { actions: ['begin'] }],
         'requests.drain': [{ guard: 'isEmpty', target: 'drained' }, { target: 'draining' }],
@@ -68,74 +81,139 @@ export const requestsLogic = flat<RequestsContext, RequestsEvent, RequestsInput>
       const id = address.request(job.id)
       registry.set(id, spawn(api.self as unknown as AnyActorRef, requestLogic, id, { job, ports }))
     },
-    refuseFull: ({ ports, limit }, event) => {
+    refuseFull: ({ registry, ports, limit }, event) => {
       const { job } = event as Of<'request.submit'>
       const message = `${limit} requests are in the router (limits.concurrent); no more are taken.`
-      refuse(ports, job, new RouterError('queue_full', message, { retryAfterSeconds: 1 }))
+      refuse(
+        ports,
+        job,
+        new RouterError('queue_full', message, { retryAfterSeconds: firstEndSeconds(registry, ports) }),
+      )
     },
     refuseDraining: ({ ports }, event) => {
       const { job } = event as Of<'request.submit'>
       refuse(ports, job, new RouterError('draining', 'The router is shutting down.', { retryAfterSeconds: 5 }))
     },
     reap: ({ registry }, event) => void registry.delete((event as Of<'xstate.done.actor.*'>).actorId),
-    answerFor: ({ registry, ports, journal }, event, api) => {
+    answerFor: (context, event, api) => {
       const { actorId, error } = event as Of<'xstate.error.actor.*'>
-      const request = registry.get(actorId)
-      registry.delete(actorId)
-      const message = error instanceof Error ? error.message : String(error)
-      journal.record({
-        type: 'actor.failed',
-        at: ports.now(),
-        actor: actorId,
-        machine: 'request',
-        message,
-        restarted: false,
-      })
-      if (request === undefined) return
-      const { job, place, attempt, firstByteMs, flow } = (request.getSnapshot() as { context: RequestContext }).context
-      // The actor is gone: its slot, its place in the room and its client are settled here.
-      if (place !== undefined)
-        api.send(place.queue, {
-          type: 'slot.released',
-          request: job.id,
-          attempt,
-          linger: firstByteMs === undefined ? 'prefill' : 'decode',
-        })
-      api.send(address.dispatcher, { type: 'job.gone', request: job.id })
-      const refusal = new RouterError('internal', 'The router failed on this request.')
-      const at = ports.now()
-      if (firstByteMs === undefined) ports.refuse(job.id, refusal)
-      else
-        ports.gateway.cut(job.id, {
-          class: 'truncated',
-          message: refusal.message,
-          bytes: flow?.bytes ?? 0,
-          elapsedMs: at - job.arrivedAt,
-        })
-      journal.record({
-        type: 'request.settled',
-        at,
-        request: job.id,
-        dialect: job.dialect,
-        asked: job.asked,
-        priority: job.priority,
-        arrivedAt: job.arrivedAt,
-        outcome: {
-          end: 'failed',
-          status: 500,
-          code: 'internal',
-          message,
-          phase: 'placing',
-          bytes: flow?.bytes ?? 0,
-          retries: attempt - 1,
-        },
-      })
+      answerFor(context, actorId, error, api)
+    },
+    // After a supervisor that broke: its requests go on under this one, those that ended meanwhile are seen to.
+    takeOver: (context, _event, api) => {
+      for (const [id, request] of context.registry) {
+        adopt(request, api.self as unknown as AnyActorRef)
+        const { status, error } = request.getSnapshot()
+        if (status === 'done') context.registry.delete(id)
+        else if (status === 'error') answerFor(context, id, error, api)
+      }
     },
     cut: ({ registry }, _event, api) => each(registry, { type: 'request.cut', reason: 'draining' }, api),
-    replace: ({ registry }, _event, api) => each(registry, { type: 'place.again' }, api),
+    replace: ({ registry }, event, api) => {
+      const { blamed } = event as Of<'requests.replace'>
+      const culprit = blamed === undefined ? undefined : registry.get(address.request(blamed))
+      if (culprit !== undefined) api.send(culprit, { type: 'place.again', blamed: true } satisfies RequestEvent)
+      for (const request of registry.values())
+        if (request !== culprit) api.send(request, { type: 'place.again' } satisfies RequestEvent)
+    },
+    unbind: ({ registry }, event, api) => {
+      const { queue } = event as Of<'requests.unbind'>
+      for (const request of registry.values()) {
+        const { bound } = (request.getSnapshot() as { context: RequestContext }).context
+        if (bound === undefined) continue
+        const isThere = queue === undefined || (bound.node === queue.node && sameModel(bound.model, queue.model))
+        if (isThere)
+          api.send(request, {
+            type: 'queue.refused',
+            node: bound.node,
+            reason: 'queue_restarted',
+          } satisfies RequestEvent)
+      }
+    },
+    configure: (context, event) => {
+      const { config } = event as Of<'requests.configure'>
+      context.ports = { ...context.ports, config }
+      context.limit = config.limits.concurrent ?? Number.POSITIVE_INFINITY
+    },
     tellEmptied: (_context, _event, api) => api.send(address.fleet, { type: 'requests.emptied' }),
   },
 })
+
+/** A request broke: its slot, its place in the room and its client are settled here, once. */
+const answerFor = (
+  { registry, ports, journal }: RequestsContext,
+  id: string,
+  error: unknown,
+  api: Api<RequestsEvent>,
+): void => {
+  const request = registry.get(id)
+  registry.delete(id)
+  const at = ports.now()
+  const message = error instanceof Error ? error.message : String(error)
+  journal.record({ type: 'actor.failed', at, actor: id, machine: 'request', message, restarted: false })
+  if (request === undefined) return
+  const { context } = request.getSnapshot() as { context: RequestContext }
+  const { job, place, bound, attempt, phase, firstByteMs, flow } = context
+  const hasBegun = firstByteMs !== undefined
+  if (place !== undefined)
+    api.send(place.queue, {
+      type: 'slot.released',
+      request: job.id,
+      attempt,
+      linger: hasBegun ? 'decode' : 'prefill',
+    } satisfies QueueEvent)
+  if (bound !== undefined)
+    api.send(address.queues, {
+      type: 'queue.withdraw',
+      node: bound.node,
+      model: bound.model,
+      request: job.id,
+    } satisfies QueuesEvent)
+  api.send(address.dispatcher, { type: 'job.gone', request: job.id } satisfies DispatcherEvent)
+  const refusal = new RouterError('internal', 'The router failed on this request.')
+  const bytes = flow?.bytes ?? 0
+  if (hasBegun)
+    ports.gateway.cut(job.id, {
+      class: 'truncated',
+      message: refusal.message,
+      bytes,
+      elapsedMs: at - job.arrivedAt,
+    })
+  else ports.refuse(job.id, refusal)
+  journal.record({
+    type: 'request.settled',
+    at,
+    request: job.id,
+    dialect: job.dialect,
+    asked: job.asked,
+    priority: job.priority,
+    ...(place === undefined ? {} : { residency: place.residency }),
+    arrivedAt: job.arrivedAt,
+    outcome: {
+      end: hasBegun ? 'incomplete' : 'failed',
+      status: hasBegun ? 200 : 500,
+      code: 'internal',
+      message,
+      ...(place === undefined ? {} : { node: place.node, model: place.model }),
+      phase,
+      bytes,
+      retries: attempt - 1,
+    },
+  })
+}
+
+/** Without a measurement an answer is assumed to take this long, in ms. */
+const DEFAULT_SERVICE_MS = 10_000
+
+/** Whole seconds until the first of those that run should end. */
+const firstEndSeconds = (registry: RequestsContext['registry'], { now, serviceMs }: RequestPorts): number => {
+  const running = [...registry.values()].flatMap((request): Running[] => {
+    const { place, startedAt } = (request.getSnapshot() as { context: RequestContext }).context
+    if (place === undefined) return []
+    return [{ elapsedMs: now() - startedAt, meanMs: serviceMs(place.node, place.model) ?? DEFAULT_SERVICE_MS }]
+  })
+  return retryAfterSeconds({ running, meanMs: DEFAULT_SERVICE_MS, slots: running.length, ahead: 0 })
+}
 
 /** Refused at the door: counted like any other request, with its one terminal status. */
 const refuse = (ports: RequestPorts, job: RequestContext['job'], error: RouterError): void => {

@@ -12,6 +12,8 @@ export interface Member {
   report?: NodeReport
   lastReportAt?: number
   pollMs?: number
+  /** The most models that were seen in its memory at once. */
+  mostResident?: number
 }
 
 /**
@@ -25,6 +27,8 @@ export interface Roster {
   members(): IterableIterator<Member>
   readonly size: number
   reported(name: string, report: NodeReport, at: number, pollMs: number): void
+  /** The node does not know a model that it listed: it counts as not listed until the next report. */
+  disown(name: string, key: string): void
   /** Nodes that list the model or hold it. */
   holding(key: string): ReadonlySet<string>
   /** Some node, here now or gone, listed it once. */
@@ -102,6 +106,17 @@ export const createRoster = (): Roster => {
       member.report = report
       member.lastReportAt = at
       member.pollMs = pollMs
+      const ready = report.resident.filter(({ state }) => state === 'ready').length
+      member.mostResident = Math.max(member.mostResident ?? 0, ready)
+    },
+    disown: (name, key) => {
+      const member = members.get(name)
+      const stored = member?.inventory?.get(key)
+      if (member?.inventory === undefined || member.report === undefined || stored === undefined) return
+      const keys = [...member.inventory].flatMap(([one, model]) => (model === stored ? [one] : []))
+      unlist(name, keys)
+      member.inventory = new Map([...member.inventory].filter(([, model]) => model !== stored))
+      member.report = { ...member.report, models: member.report.models.filter((model) => model !== stored) }
     },
     holding: (key) => byModel.get(key) ?? NONE,
     wasListed: (key) => listed.has(key),

@@ -16,16 +16,21 @@ interface Loading {
   readonly evicts: readonly string[]
   readonly startedAt: number
   readonly deadlineMs: number
+  readonly sizeGb?: number
   readonly contextTokens?: number
 }
 
 export interface RuntimeContext {
-  readonly node: NodeDescription
+  node: NodeDescription
   readonly ports: RuntimePorts
   /** What is in the node's memory, by its last report and by loads that ended since. */
   resident: readonly ResidentModel[]
   /** When our own loads ended, so that a report that began before cannot take them back. */
   readonly loadedAt: Map<string, number>
+  /** When models left its memory, as far as that was seen. */
+  readonly unloadedAt: Map<string, number>
+  /** What the last load pushed out, and when that had surely happened: a report that began before still lists it. */
+  evicted: { readonly keys: ReadonlySet<string>; until: number }
   loading: Loading | undefined
 }
 
@@ -35,6 +40,7 @@ export type RuntimeInput = Pick<RuntimeContext, 'node' | 'ports'>
 export const runtimeChart = {
   id: 'runtime',
   initial: 'steady',
+  on: { 'runtime.configure': { actions: ['configure'] } },
   states: {
     steady: {
       on: {
@@ -58,40 +64,69 @@ export const runtimeChart = {
 
 type Of<T extends RuntimeEvent['type']> = Extract<RuntimeEvent, { type: T }>
 
-/** Models in the report, and those of ours that ended loading after the report began. */
+/** Models in the report but for those pushed out since it began, and those of ours that ended loading since. */
 const merged = (
-  { resident, loadedAt }: RuntimeContext,
+  { resident, loadedAt, evicted }: RuntimeContext,
   report: NodeReport,
   startedAt: number,
 ): readonly ResidentModel[] => {
-  const seen = new Set(report.resident.map(({ name }) => modelKey(name)))
+  const isGone = ({ name }: ResidentModel): boolean => startedAt < evicted.until && evicted.keys.has(modelKey(name))
+  const listed = report.resident.filter((model) => !isGone(model))
+  const seen = new Set(listed.map(({ name }) => modelKey(name)))
   const fresh = resident.filter(
     ({ name }) => !seen.has(modelKey(name)) && (loadedAt.get(modelKey(name)) ?? -1) >= startedAt,
   )
-  return fresh.length === 0 ? report.resident : [...report.resident, ...fresh]
+  return [...listed, ...fresh]
 }
 
-const describe = ({ model, startedAt, deadlineMs }: Loading, now: number): string =>
-  `${model} was not in memory after ${Math.round((now - startedAt) / 1000)} s of ${Math.round(deadlineMs / 1000)} s (limits.load_timeout_min)`
+/** Takes over what is in memory now and notes what left it. */
+const replaceResident = (context: RuntimeContext, next: readonly ResidentModel[]): void => {
+  const still = new Set(next.map(({ name }) => modelKey(name)))
+  for (const { name, state } of context.resident) {
+    const key = modelKey(name)
+    if (state === 'ready' && !still.has(key)) context.unloadedAt.set(key, context.ports.now())
+  }
+  for (const key of still) context.unloadedAt.delete(key)
+  context.resident = next
+}
+
+const sizeText = ({ sizeGb }: Loading): string => (sizeGb === undefined ? '' : ` (${sizeGb.toFixed(1)} GB)`)
+
+const describe = (loading: Loading, now: number): string => {
+  const { model, startedAt, deadlineMs } = loading
+  return `${model}${sizeText(loading)} was not in memory after ${Math.round((now - startedAt) / 1000)} s of ${Math.round(deadlineMs / 1000)} s (limits.load_timeout_min)`
+}
 
 export const runtimeLogic = flat<RuntimeContext, RuntimeEvent, RuntimeInput>(runtimeChart, {
-  context: (input) => ({ ...input, resident: [], loadedAt: new Map(), loading: undefined }),
+  context: (input) => ({
+    ...input,
+    resident: [],
+    loadedAt: new Map(),
+    unloadedAt: new Map(),
+    evicted: { keys: new Set(), until: 0 },
+    loading: undefined,
+  }),
   delays: { loadDeadline: ({ loading }) => loading?.deadlineMs ?? 0 },
   actions: {
     beginLoad: (context, event) => {
-      const { model, evicts, deadlineMs, contextTokens } = event as Of<'model.load'>
+      const { model, evicts, deadlineMs, sizeGb, contextTokens } = event as Of<'model.load'>
       const now = context.ports.now()
       context.loading = {
         model,
         evicts,
         deadlineMs,
+        ...(sizeGb === undefined ? {} : { sizeGb }),
         startedAt: now,
         ...(contextTokens === undefined ? {} : { contextTokens }),
       }
       const gone = new Set(evicts.map(modelKey))
+      context.evicted = { keys: gone, until: Number.POSITIVE_INFINITY }
       for (const by of evicts)
         context.ports.journal.record({ type: 'model.evicted', at: now, node: context.node.name, model: by, by: model })
-      context.resident = context.resident.filter(({ name }) => !gone.has(modelKey(name)))
+      replaceResident(
+        context,
+        context.resident.filter(({ name }) => !gone.has(modelKey(name))),
+      )
     },
     refuseLoad: ({ node }, event, api) => {
       const { model } = event as Of<'model.load'>
@@ -104,7 +139,10 @@ export const runtimeLogic = flat<RuntimeContext, RuntimeEvent, RuntimeInput>(run
     },
     observe: (context, event) => {
       const { report, startedAt } = event as Of<'runtime.observed'>
-      context.resident = merged(context, report, startedAt)
+      replaceResident(context, merged(context, report, startedAt))
+    },
+    configure: (context, event) => {
+      context.node = (event as Of<'runtime.configure'>).node
     },
     forget: (context) => {
       context.resident = []
@@ -122,6 +160,7 @@ export const runtimeLogic = flat<RuntimeContext, RuntimeEvent, RuntimeInput>(run
         { name: loading.model, state: 'ready', ...(contextTokens === undefined ? {} : { contextTokens }) },
       ]
       context.loadedAt.set(modelKey(loading.model), now)
+      context.evicted.until = now
       context.loading = undefined
       ports.journal.record({ type: 'load.finished', at: now, node: node.name, model: loading.model, tookMs })
       api.send(address.dispatcher, { type: 'load.finished', node: node.name, model: loading.model, tookMs })
@@ -157,6 +196,7 @@ const failLoad = (
   if (loading === undefined) return
   const now = ports.now()
   const tookMs = now - loading.startedAt
+  context.evicted.until = now
   context.loading = undefined
   ports.journal.record({ type: 'load.failed', at: now, node: node.name, model: loading.model, tookMs, message })
   send(address.dispatcher, { type: 'load.failed', node: node.name, model: loading.model, message })

@@ -53,6 +53,27 @@ export const indexScheduler = (root: AnyActorRef): void => {
 }
 
 /**
+ * An inspector that throws is dropped and told to `dropped`. XState calls inspectors in the middle of whatever the watched
+ * actors do, and what they throw would break those.
+ */
+export const guardInspection = (root: AnyActorRef, dropped: (error: unknown) => void): void => {
+  const { system } = root
+  const inspect = system.inspect.bind(system)
+  system.inspect = (given) => {
+    const next = typeof given === 'function' ? given : given.next?.bind(given)
+    const watching = inspect((event) => {
+      try {
+        next?.(event)
+      } catch (error) {
+        watching.unsubscribe()
+        dropped(error)
+      }
+    })
+    return watching
+  }
+}
+
+/**
  * A child that its supervisor keeps in a registry of its own. XState's `spawnChild` copies all children of the parent
  * at each call and keeps finished ones for ever, so it is not used for anything that comes and goes.
  */
@@ -63,6 +84,11 @@ export const spawn = <L extends AnyActorLogic>(
   input: InputFrom<L>,
 ): AnyActorRef =>
   createActor(logic, { parent, id: systemId, systemId, input } as never).start() as unknown as AnyActorRef
+
+/** Gives a child whose supervisor broke to the one that took its place. */
+export const adopt = (child: AnyActorRef, parent: AnyActorRef): void => {
+  ;(child as unknown as { _parent: AnyActorRef })._parent = parent
+}
 
 /** Stops a child that was made by `spawn`. */
 export const stop = (child: AnyActorRef): void => {

@@ -5,6 +5,8 @@ export interface Intensity {
 }
 
 export const NODE_INTENSITY: Intensity = { restarts: 5, withinMs: 60_000 }
+/** One more takes the node along. */
+export const RUNTIME_INTENSITY: Intensity = { restarts: 5, withinMs: 60_000 }
 
 /** The restarts that still count, with this one; undefined when it is one too many. */
 export const restartsAfter = (

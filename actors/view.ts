@@ -16,15 +16,46 @@ export interface NodeAxes {
 export const residentOn = ({ runtime }: Member): readonly ResidentModel[] =>
   (runtime.getSnapshot() as { context: { resident: readonly ResidentModel[] } }).context.resident
 
-export const axesOf = ({ node }: Member): NodeAxes => (node.getSnapshot() as { value: NodeAxes }).value
+/** Our loads that ended on the node, by model key. */
+const loadedAtOn = ({ runtime }: Member): ReadonlyMap<string, number> =>
+  (runtime.getSnapshot() as { context: { loadedAt: ReadonlyMap<string, number> } }).context.loadedAt
 
-const OFFLINE: NodeAxes = { health: 'offline', admission: 'open', breaker: 'closed' }
-
-/** A node whose actor is gone for good is offline. */
-const axesOrOffline = (member: Member): NodeAxes => {
-  const snapshot = member.node.getSnapshot() as { status: string; value: NodeAxes }
-  return snapshot.status === 'active' ? snapshot.value : OFFLINE
+/** Another model was loaded since the last report was asked for, which lists this one. */
+const isUnverified = (member: Member, key: string): boolean => {
+  const { lastReportAt = 0, pollMs = 0 } = member
+  for (const [other, at] of loadedAtOn(member)) if (other !== key && at > lastReportAt - pollMs) return true
+  return false
 }
+
+/** Our load of it ended after the last report was asked for: what the engine says of its slots is still to come. */
+const isJustLoaded = (member: Member, key: string): boolean => {
+  const { lastReportAt = 0, pollMs = 0 } = member
+  return (loadedAtOn(member).get(key) ?? -1) >= lastReportAt - pollMs
+}
+
+const unloadedAtOn = ({ runtime }: Member, key: string): number | undefined =>
+  (runtime.getSnapshot() as { context: { unloadedAt: ReadonlyMap<string, number> } }).context.unloadedAt.get(key)
+
+/** The axes of a node; one whose actor broke is offline, and paused still if an operator wanted it so. */
+export const axesOf = ({ node }: Member): NodeAxes => {
+  const { status, value } = node.getSnapshot() as { status: string; value: NodeAxes }
+  const { health, admission, breaker } = value
+  return { health: status === 'error' ? 'offline' : health, admission, breaker }
+}
+
+/** Its polls take longer than the time between them, so its report is older than those of the others. */
+const isStale = ({ node, pollMs }: Member): boolean => {
+  const { value, context } = node.getSnapshot() as {
+    value: { polling?: string | { asking: string } }
+    context?: { health: { pollEveryMs: number } }
+  }
+  const { polling } = value
+  const isLate = typeof polling === 'object' && polling.asking === 'late'
+  return isLate || (pollMs !== undefined && context !== undefined && pollMs > context.health.pollEveryMs)
+}
+
+const isRefusing = ({ node }: Member): boolean =>
+  (node.getSnapshot() as { value: { refusals?: string } }).value.refusals === 'lately'
 
 /** Memory for a further model in GB: total minus what is resident or being loaded; undefined when any part is unknown. */
 export const availableGbOn = (
@@ -58,7 +89,7 @@ const candidateOf = (
   if (stored === undefined) return undefined
   const { description, report } = member
   const { name } = description
-  const axes = axesOrOffline(member)
+  const axes = axesOf(member)
   const resident = residentOn(member)
   const here = resident.find((model) => modelKey(model.name) === key || modelKey(model.name) === modelKey(stored.name))
   const availableGb = availableGbOn(member, resident, ledger)
@@ -67,9 +98,9 @@ const candidateOf = (
     kind: description.kind,
     ...(description.maxConcurrency === undefined ? {} : { configured: description.maxConcurrency }),
     ...(here?.slots === undefined ? {} : { reported: here.slots }),
-    ...(availableGb === undefined ? {} : { headroomGb: availableGb }),
+    ...(availableGb === undefined || isJustLoaded(member, modelKey(stored.name)) ? {} : { headroomGb: availableGb }),
   })
-  const nodeInFlight = ledger.nodeInFlight(name)
+  const nodeInFlight = ledger.nodeInFlight(name) + ledger.nodeGranted(name)
   const cap = axes.breaker === 'half_open' ? 1 : (description.maxConcurrency ?? Number.POSITIVE_INFINITY)
   const free = Math.max(
     0,
@@ -82,8 +113,15 @@ const candidateOf = (
     const memoryGb = model.memoryGb ?? member.inventory?.get(modelKey(model.name))?.sizeGb
     others.push({ name: model.name, busy, ...(memoryGb === undefined ? {} : { memoryGb }) })
   }
+  // What runs there without being listed: the engine brings it back into memory, or does not list what it loads.
+  for (const busy of ledger.busyModels(name)) {
+    if (busy !== modelKey(stored.name) && !resident.some((model) => modelKey(model.name) === busy))
+      others.push({ name: busy, busy: true })
+  }
   const costGb = here?.memoryGb ?? roster.measuredGb(modelKey(stored.name)) ?? stored.sizeGb
   const loading = ledger.loading(name)?.model
+  const unloadedAt = here === undefined ? unloadedAtOn(member, modelKey(stored.name)) : undefined
+  const totalGb = description.memoryGb ?? report?.memoryGb
   return {
     node: description,
     model: stored.name,
@@ -91,8 +129,11 @@ const candidateOf = (
     stored,
     ...(here === undefined ? {} : { resident: here }),
     ...axes,
+    ...(isStale(member) ? { isStale: true } : {}),
+    ...(isRefusing(member) ? { isRefusing: true } : {}),
     ...(report?.pressure === undefined ? {} : { pressure: report.pressure }),
     canLoad: report?.canLoad ?? false,
+    ...(report?.loadsOnRequest === undefined ? {} : { loadsOnRequest: report.loadsOnRequest }),
     inFlight: account.reserved,
     bound: account.bound,
     foreign: account.foreign,
@@ -105,8 +146,18 @@ const candidateOf = (
     ...(availableGb === undefined ? {} : { availableGb }),
     ...(costGb === undefined ? {} : { costGb }),
     ...(report?.maxResident === undefined ? {} : { maxResident: report.maxResident }),
+    ...(member.mostResident === undefined ? {} : { mostResident: member.mostResident }),
+    ...(here !== undefined && isUnverified(member, modelKey(here.name)) ? { isUnverified: true } : {}),
+    ...(unloadedAt === undefined ? {} : { unloadedAt }),
+    ...(totalGb === undefined ? {} : { totalGb }),
     lastChosen: ledger.lastChosen(name),
   }
+}
+
+/** One node's copy of a model, by the node's own name for it. */
+export const candidateAt = (node: string, model: string, roster: Roster, ledger: Ledger): Candidate | undefined => {
+  const member = roster.get(node)
+  return member === undefined ? undefined : candidateOf(member, modelKey(model), 0, ledger, roster)
 }
 
 /** Live snapshots as plain candidates, for every node that holds a model of the job's chain and for no other. */

@@ -1,9 +1,10 @@
 import { modelKey } from '../src/domain/job'
 import type { ModelView, NodeView, QueueView, Waiter } from '../src/ports/fleet'
 import { slotsOf } from '../src/placement/concurrency'
+import { mayServe } from '../src/placement/filters/not-listed'
 import type { Ledger } from '../src/placement/ledger'
 import type { Room } from '../src/placement/room'
-import type { NodeContext } from './node.machine'
+import type { NodeContext } from './node/context'
 import type { QueueContext } from './queue.machine'
 import type { Member, Roster } from './roster'
 import { availableGbOn, axesOf, residentOn } from './view'
@@ -16,6 +17,19 @@ const stateWord = (member: Member, quarantined: boolean): string => {
   if (breaker === 'open') return 'circuit_open'
   if (admission !== 'open') return admission
   return health
+}
+
+/** Engines take a moment to unload what has run out; a model listed for longer than this after that is stuck, in ms. */
+const STUCK_AFTER_MS = 10_000
+
+const hintFor = (member: Member, ledger: Ledger): string | undefined => {
+  const { description, lastReportAt = 0 } = member
+  const busy = new Set(ledger.busyModels(description.name))
+  const stuck = residentOn(member).find(
+    ({ name, expiresAt = Number.POSITIVE_INFINITY }) =>
+      expiresAt + STUCK_AFTER_MS < lastReportAt && !busy.has(modelKey(name)),
+  )
+  return stuck && `${stuck.name} is listed as in memory although its time has run out: restart the engine if it stays.`
 }
 
 const queueViewOf = (member: Member, model: string, ledger: Ledger): QueueView => {
@@ -59,6 +73,7 @@ export const nodeViewOf = (member: Member, shared: Shared, quarantined: boolean)
   const memoryGb = description.memoryGb ?? report?.memoryGb
   const freeGb = report?.freeGb ?? availableGbOn(member, resident, ledger)
   const loading = ledger.loading(description.name)
+  const hint = hintFor(member, ledger)
   return {
     name: description.name,
     kind: description.kind,
@@ -71,10 +86,12 @@ export const nodeViewOf = (member: Member, shared: Shared, quarantined: boolean)
     ...(axes.breaker === 'closed' || context.breakerReason === undefined
       ? {}
       : { breakerReason: context.breakerReason }),
-    ...(axes.breaker === 'closed' || context.breakerSince === undefined
+    ...(axes.breaker === 'closed' || context.breakerSince === undefined ? {} : { breakerSince: context.breakerSince }),
+    ...(axes.breaker !== 'open' || context.breakerRetryAt === undefined
       ? {}
-      : { breakerSince: context.breakerSince, breakerRetryAt: context.breakerSince + context.retryMs }),
+      : { breakerRetryAt: context.breakerRetryAt }),
     state: stateWord(member, quarantined),
+    ...(hint === undefined ? {} : { hint }),
     ...(lastReportAt === undefined ? {} : { lastReportAt }),
     ...(pollMs === undefined ? {} : { pollMs }),
     ...(report?.pressure === undefined ? {} : { pressure: report.pressure }),
@@ -99,11 +116,7 @@ export const modelViews = (roster: Roster, ledger: Ledger): readonly ModelView[]
     const online = ['online', 'suspect'].includes(axesOf(member).health)
     const loading = ledger.loading(description.name)?.model
     for (const stored of report?.models ?? []) {
-      if (
-        description.models !== undefined &&
-        !description.models.some((listed) => modelKey(listed) === modelKey(stored.name))
-      )
-        continue
+      if (!mayServe(description, stored)) continue
       const key = modelKey(stored.name)
       const here = resident.find(({ name }) => modelKey(name) === key)
       const state =

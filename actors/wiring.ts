@@ -1,9 +1,11 @@
 import { type AnyActorRef, fromPromise } from 'xstate'
 import type { Config } from '../src/domain/config'
 import type { RouterError } from '../src/domain/errors'
+import { modelKey } from '../src/domain/job'
 import type { NodeDescription } from '../src/domain/node'
 import { createLedger } from '../src/placement/ledger'
 import { policyNamed } from '../src/placement/policies'
+import { residency } from '../src/placement/policies/residency'
 import { createRoom } from '../src/placement/room'
 import type { Clock } from '../src/ports/clock'
 import type { Journal } from '../src/ports/journal'
@@ -12,9 +14,11 @@ import type { Samples } from '../src/ports/samples'
 import { dispatcherLogic } from './dispatcher.machine'
 import type { DispatcherContext } from './dispatcher/context'
 import { rebuilt } from './dispatcher/rebuild'
-import type { Nursery } from './fleet.machine'
-import { nodeMachine, type Poll } from './node.machine'
+import { awaitsSuccess, type NodeStanding, type Poll } from './node/context'
+import { nodeMachine } from './node.machine'
+import type { Nursery } from './nursery'
 import { address } from './protocol'
+import type { QueueContext } from './queue.machine'
 import { queuesLogic } from './queues.machine'
 import type { RequestContext, RequestPorts } from './request/context'
 import { requestsLogic } from './requests.machine'
@@ -26,6 +30,8 @@ export interface Ports {
   readonly clock: Clock
   readonly journal: Journal
   readonly samples: Samples
+  /** 0 <= x < 1 */
+  readonly random: () => number
   /** Fine-grained time in ms, for measuring how long a decision takes. */
   readonly precise: () => number
 }
@@ -59,20 +65,26 @@ export interface Shared {
  *     └── node/<name>            health x admission x breaker, its own poll loop; restarted, then quarantined
  *         └── runtime/<name>         what is in memory there; loads, one at a time
  */
-export const nurseryFor = (config: Config, ports: Ports, shared: Shared, callers: Callers): Nursery => {
-  const { gateway, clock, journal, samples, precise } = ports
+export const nurseryFor = (first: Config, ports: Ports, shared: Shared, callers: Callers): Nursery => {
+  let config = first
+  const { gateway, clock, journal, samples, precise, random } = ports
   const { roster } = shared
   const now = () => clock.now()
 
-  const requestPorts: RequestPorts = {
+  const requestPorts = (): RequestPorts => ({
     gateway,
     journal,
     node: (name) => roster.get(name)?.description,
+    awaitsSuccess: (name) => {
+      const actor = roster.get(name)?.node
+      return actor !== undefined && awaitsSuccess(actor.getSnapshot() as NodeStanding)
+    },
     open: callers.open,
     refuse: callers.refuse,
     now,
+    serviceMs: (node, model) => samples.service(node, modelKey(model))?.meanMs,
     config,
-  }
+  })
 
   /** ms since the epoch of the last byte of any answer from the node, or 0. */
   const lastProgressAt = (name: string): number => {
@@ -95,6 +107,15 @@ export const nurseryFor = (config: Config, ports: Ports, shared: Shared, callers
   })
 
   return {
+    configure: (next) => {
+      config = next
+    },
+
+    running: () =>
+      [...shared.queues.values()].flatMap((queue) => [
+        ...(queue.getSnapshot() as { context: QueueContext }).context.running.keys(),
+      ]),
+
     queues: (parent) =>
       spawn(parent, queuesLogic, address.queues, {
         registry: shared.queues,
@@ -104,17 +125,18 @@ export const nurseryFor = (config: Config, ports: Ports, shared: Shared, callers
       }),
 
     dispatcher: (parent) => {
-      const desk = rebuilt({ ledger: createLedger(), room: createRoom() }, shared.queues, now())
+      const desk = rebuilt({ ledger: createLedger(), room: createRoom() }, shared.queues, roster, now())
       shared.desk.ledger = desk.ledger
       shared.desk.room = desk.room
       return spawn(parent, dispatcherLogic, address.dispatcher, {
         ...desk,
         roster,
-        policy: policyNamed(config.policy.use),
+        policy: policyNamed(config.policy.use) ?? residency,
         samples,
         journal,
         config,
         now,
+        random,
         precise,
         loading: new Map(),
         lingering: new Map(),
@@ -124,7 +146,7 @@ export const nurseryFor = (config: Config, ports: Ports, shared: Shared, callers
     requests: (parent) =>
       spawn(parent, requestsLogic, address.requests, {
         registry: shared.requests,
-        ports: requestPorts,
+        ports: requestPorts(),
         journal,
         limit: config.limits.concurrent ?? Number.POSITIVE_INFINITY,
       }),

@@ -1,18 +1,23 @@
 import { existsSync, readFileSync } from 'node:fs'
+import { hostname } from 'node:os'
 import { firstRunText } from './cli/banner'
 import { exitCode } from './cli/exit-codes'
 import type { Io } from './cli/io'
+import { programName } from './cli/program'
 import { runCommand } from './cli/run'
 import type { Build } from './cli/version'
 import { type Disk, loadFromDisk } from './config/from-disk'
+import type { ConfigSource } from './config/reload'
 import { renderProblems } from './config/render'
+import { createFileSource } from './config/source'
 import type { Config } from './domain/config'
 import { RouterError } from './domain/errors'
 import { createDiscovery } from './nodes/discovery'
 import type { Fleet } from './ports/fleet'
 import { type Demo, startDemo } from './sim/demo'
 import { openRouter } from './router'
-import { systemClock, systemRandom } from './system'
+import { simulate } from './sim/run'
+import { survive, systemClock, systemRandom } from './system'
 
 interface ServeInput {
   readonly build: Build
@@ -33,7 +38,8 @@ const serve = async ({ build, disk, io, options }: ServeInput): Promise<number> 
   const { config } = loaded
   if (config === undefined) return exitCode.invalidConfig
   try {
-    return await run({ build, disk, io, options }, config, loaded.path)
+    const source = createFileSource({ disk, flags, first: loaded, ...(named === undefined ? {} : { named }) })
+    return await run({ build, disk, io, options }, config, source)
   } catch (error) {
     io.err(`fleet: ${sayable(error, config)}\n`)
     return exitCode.failed
@@ -47,13 +53,13 @@ const sayable = (error: unknown, { server }: Config): string => {
   return error instanceof Error ? error.message : String(error)
 }
 
-const run = async (
-  { build, disk, io, options }: ServeInput,
-  config: Config,
-  file: string | undefined,
-): Promise<number> => {
-  const router = await openRouter(config, disk.env, build)
-  const { fleet, journal, url, port } = router
+const run = async ({ build, disk, io, options }: ServeInput, first: Config, source: ConfigSource): Promise<number> => {
+  // Without a handler the signal would end the process, also while it still starts.
+  let hangUp = (): void => {}
+  process.on('SIGHUP', () => hangUp())
+  const router = await openRouter(first, disk.env, build, source)
+  const { fleet, journal, url, port, config } = router
+  survive((message, stack) => router.log.error({ message, stack }, 'process.uncaught'))
 
   let demo: Demo | undefined
   const beginDemo = async (): Promise<void> => {
@@ -67,42 +73,74 @@ const run = async (
     await ending?.stop()
   }
 
-  const discovery = createDiscovery({
-    http: router.http,
-    everyMs: config.discovery.everyMs,
-    clock,
-    known: () => fleet.descriptions(),
-    ownPort: port,
-    found: (node, version) => {
-      const about = version === undefined ? {} : { version }
-      journal.record({ type: 'node.found', at: clock.now(), node: node.name, kind: node.kind, url: node.url, ...about })
-      fleet.addNode(node)
-      // Simulated answers end as soon as there is something real.
-      if (options.demo !== true) void endDemo()
-    },
-  })
+  const isForced = options.demo === true
+  const look = () =>
+    createDiscovery({
+      http: router.http,
+      get everyMs() {
+        return config.discovery.everyMs
+      },
+      clock,
+      known: () => fleet.descriptions(),
+      ownPort: port,
+      found: (node, version) => {
+        const about = version === undefined ? {} : { version }
+        journal.record({
+          type: 'node.found',
+          at: clock.now(),
+          node: node.name,
+          kind: node.kind,
+          url: node.url,
+          ...about,
+        })
+        fleet.addNode(node)
+        // Simulated answers end as soon as there is something real.
+        if (!isForced) void endDemo()
+      },
+    })
+  let discovery = look()
 
   const over = shutdown(io, fleet, config, async (force) => {
     discovery.stop()
     await router.stopListening(force)
   })
 
-  const isForced = options.demo === true
   if (isForced) await beginDemo()
   const found = config.discovery.local && !isForced ? await discovery.scanOnce() : []
   const isAlone = found.length === 0 && config.nodes.length === 0
   if (!isForced && isAlone && options['no-demo'] !== true) await beginDemo()
-  if (config.discovery.local && !isForced) discovery.start()
+  let isLooking = config.discovery.local && !isForced
+  if (isLooking) discovery.start()
+
+  /** What the configuration decides beside the fleet: the demo and the search for engines. */
+  const afterReload = (): void => {
+    if (isForced) return
+    if (config.nodes.length > 0) void endDemo()
+    if (config.discovery.local === isLooking) return
+    isLooking = config.discovery.local
+    discovery.stop()
+    discovery = look()
+    if (isLooking) discovery.start()
+  }
+  router.listenTo(({ type }) => {
+    if (type === 'config.applied') afterReload()
+  })
+  hangUp = () => void router.reloader?.reload('signal')
+  router.reloader?.start()
+
   const facts = {
     version: build.version,
     url,
-    file,
+    file: source.first.path,
     found,
     configured: config.nodes,
     demo: demo?.nodes ?? [],
     isForced,
+    hostname: hostname(),
+    program,
+    needsKey: config.auth.mode === 'keys',
   }
-  io.err(firstRunText({ ...facts, isLoopback: config.auth.mode === 'open' }))
+  io.err(firstRunText(facts))
 
   const trouble = setInterval(() => {
     const { lost, message } = router.store.trouble()
@@ -151,8 +189,12 @@ const shutdown = (io: Io, fleet: Fleet, config: Config, stop: (force: boolean) =
 declare const FLEET_VERSION: string
 declare const FLEET_COMMIT: string
 
+const isSource = typeof FLEET_VERSION === 'undefined'
+
+const program = programName({ isSource, execPath: process.execPath, cwd: process.cwd(), onPath: Bun.which('fleet') })
+
 const build: Build = {
-  version: typeof FLEET_VERSION === 'undefined' ? '0.1.0' : FLEET_VERSION,
+  version: isSource ? '0.1.0' : FLEET_VERSION,
   commit: typeof FLEET_COMMIT === 'undefined' ? 'source' : FLEET_COMMIT,
   platform: `${process.platform}-${process.arch}`,
   runtime: `bun ${Bun.version}`,
@@ -175,5 +217,11 @@ const disk: Disk = {
 }
 
 process.exit(
-  await runCommand(process.argv.slice(2), { build, io, disk, serve: (options) => serve({ build, disk, io, options }) }),
+  await runCommand(process.argv.slice(2), {
+    build,
+    io,
+    disk,
+    serve: (options) => serve({ build, disk, io, options }),
+    simulate,
+  }),
 )

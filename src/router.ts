@@ -2,6 +2,8 @@ import { join } from 'node:path'
 import { type Started, startFleet } from '../actors'
 import type { Build } from './cli/version'
 import type { Disk } from './config/from-disk'
+import { createLiveConfig } from './config/live'
+import { type ConfigSource, createReloader, type Reloader } from './config/reload'
 import type { Config } from './domain/config'
 import type { Fact } from './domain/facts'
 import { createServer } from './http/server'
@@ -28,14 +30,17 @@ import type { Exchange } from './wire/exchange'
 
 const clock = systemClock
 
-const storeFor = (config: Config, env: Disk['env']): Store =>
-  config.state.backend === 'memory'
-    ? openMemoryStore({ keepTracesMs: config.state.keepTracesMs, clock })
-    : openStore({
-        path: join(dataFolder(config.state.path, env), 'fleet.db'),
-        keepTracesMs: config.state.keepTracesMs,
-        clock,
-      })
+const storeFor = (config: Config, env: Disk['env']): Store => {
+  const options = {
+    clock,
+    get keepTracesMs() {
+      return config.state.keepTracesMs
+    },
+  }
+  return config.state.backend === 'memory'
+    ? openMemoryStore(options)
+    : openStore(Object.assign(options, { path: join(dataFolder(config.state.path, env), 'fleet.db') }))
+}
 
 const countBy = (names: readonly string[]): Record<string, number> => {
   const counts: Record<string, number> = {}
@@ -46,6 +51,10 @@ const countBy = (names: readonly string[]): Record<string, number> => {
 /** A router that listens; `close` after the fleet has stopped. */
 export interface Router {
   readonly fleet: Started
+  /** The configuration in force, which may be replaced while the router runs. */
+  readonly config: Config
+  /** Reads the configuration again when it is asked to, or when the file changes; absent without a source. */
+  readonly reloader?: Reloader
   readonly decisions: ReturnType<typeof createDecisions>
   readonly exchanges: ReadonlyMap<string, Exchange>
   readonly upstream: UpstreamClient
@@ -65,10 +74,13 @@ export interface Router {
 
 /** Builds the whole router from its configuration and starts listening. */
 export const openRouter = async (
-  config: Config,
+  first: Config,
   env: Disk['env'],
   { version, commit }: Pick<Build, 'version' | 'commit'>,
+  source?: ConfigSource,
 ): Promise<Router> => {
+  const live = createLiveConfig(first)
+  const { config } = live
   const instance = systemRandom.id('fleet')
   const store = storeFor(config, env)
   const log = createLog({ level: config.log.level, format: config.log.format })
@@ -77,7 +89,9 @@ export const openRouter = async (
   // The metrics ask the fleet at each scrape, and the fleet tells them its facts: one of the two has to come first.
   let fleet: Started
   const metrics = createMetrics({
-    maxModels: config.metrics.maxModels,
+    get maxModels() {
+      return config.metrics.maxModels
+    },
     commit,
     snapshot: () => ({ nodes: fleet.nodes(), overview: fleet.overview() }),
     actors: () => countBy(fleet.actors().map(({ machine }) => machine)),
@@ -88,22 +102,41 @@ export const openRouter = async (
   }
   const journal = createJournal([decisions, metrics, log, learnFrom(samples), { name: 'listeners', hear }])
   const exchanges = new Map<string, Exchange>()
-  const http = createNodeHttp({ timeoutMs: config.health.pollTimeoutMs, instance, now: clock.now })
-  const upstream = createUpstreamClient({ idleMs: config.limits.connectionIdleMs, now: clock.now })
+  const http = createNodeHttp({
+    instance,
+    now: clock.now,
+    get timeoutMs() {
+      return config.health.pollTimeoutMs
+    },
+  })
+  const upstream = createUpstreamClient({
+    now: clock.now,
+    get idleMs() {
+      return config.limits.connectionIdleMs
+    },
+  })
   const gateway = createGateway({
     adapters: adapterFor,
     http,
     upstream,
     exchanges,
     clock,
-    limits: config.limits,
+    get limits() {
+      return config.limits
+    },
     instance,
   })
   fleet = startFleet(
-    config,
-    { gateway, clock, journal, samples, precise: () => performance.now() },
+    first,
+    { gateway, clock, journal, samples, random: systemRandom.next, precise: () => performance.now() },
     { instance, version },
   )
+  const apply = (next: Config): void => {
+    live.replace(next)
+    log.configure(next.log)
+    fleet.configure(next)
+  }
+  const reloader = source && createReloader({ source, running: () => config, apply, journal, clock })
   const server = createServer({
     config,
     fleet,
@@ -111,7 +144,8 @@ export const openRouter = async (
     dialects,
     exchanges,
     replyHeaders,
-    ...(config.metrics.enabled ? { metrics } : {}),
+    metrics,
+    ...(reloader ? { reload: () => reloader.reload('api') } : {}),
     random: systemRandom,
     clock,
     instance,
@@ -119,11 +153,13 @@ export const openRouter = async (
     log,
   })
   const { url, port } = await server.listen()
+  journal.record({ type: 'config.applied', at: clock.now(), cause: 'start', changed: 0, waiting: [] })
   const listenTo = (listener: (fact: Fact) => void): (() => void) => {
     listeners.add(listener)
     return () => void listeners.delete(listener)
   }
   const close = (): void => {
+    reloader?.stop()
     upstream.close()
     metrics.close()
     log.flush()
@@ -131,6 +167,8 @@ export const openRouter = async (
   }
   return {
     fleet,
+    config,
+    ...(reloader ? { reloader } : {}),
     decisions,
     exchanges,
     upstream,

@@ -11,12 +11,33 @@ export const systemClock: Clock = {
 }
 
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz'
+const ID_LENGTH = 12
+/** Random bytes for 256 ids: one call of the system's generator for all of them. */
+const pool = new Uint8Array(ID_LENGTH * 256)
+let used = pool.length
 
 /** The machine's own randomness. */
 export const systemRandom: Random = {
   next: () => Math.random(),
-  id: (prefix) =>
-    `${prefix}_${Array.from(crypto.getRandomValues(new Uint8Array(12)), (byte) => ALPHABET[byte % 36]).join('')}`,
+  id: (prefix) => {
+    if (used === pool.length) {
+      crypto.getRandomValues(pool)
+      used = 0
+    }
+    let id = `${prefix}_`
+    for (const end = used + ID_LENGTH; used < end; used++) id += ALPHABET[(pool[used] as number) % 36]
+    return id
+  },
+}
+
+/** What nobody caught is told and survived: one broken callback is no reason to drop everybody's answers. */
+export const survive = (tell: (message: string, stack: string | undefined) => void): void => {
+  const caught = (error: unknown): void => {
+    if (error instanceof Error) tell(error.message, error.stack)
+    else tell(String(error), undefined)
+  }
+  process.on('uncaughtException', caught)
+  process.on('unhandledRejection', caught)
 }
 
 type Env = Readonly<Record<string, string | undefined>>

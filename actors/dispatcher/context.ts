@@ -13,11 +13,13 @@ export interface DispatcherContext {
   readonly ledger: Ledger
   readonly room: Room
   readonly roster: Roster
-  readonly policy: Policy
+  policy: Policy
   readonly samples: Samples
   readonly journal: Journal
-  readonly config: Pick<Config, 'limits' | 'policy'>
+  config: Pick<Config, 'limits' | 'policy' | 'score' | 'cost'>
   readonly now: () => number
+  /** 0 <= x < 1 */
+  readonly random: () => number
   /** Fine-grained time in ms for measuring a decision. */
   readonly precise: () => number
   /** Jobs whose slot is kept while their model loads. */
@@ -25,11 +27,13 @@ export interface DispatcherContext {
   /** Slots that linger after a cancel, with when they are given up. */
   readonly lingering: Map<string, { readonly since: number; readonly until: number; readonly untilReport: boolean }>
   lastRescoreAt: number
+  /** The request that is being decided on, so that it can be held to account when that breaks. */
+  asking: string | undefined
   /** A `room.look` to self is under way. */
   looking: boolean
 }
 
-export type DispatcherInput = Omit<DispatcherContext, 'lastRescoreAt' | 'looking'>
+export type DispatcherInput = Omit<DispatcherContext, 'lastRescoreAt' | 'looking' | 'asking'>
 
 /** One event's worth of deciding. */
 export interface Turn {

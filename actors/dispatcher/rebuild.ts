@@ -1,15 +1,19 @@
 import type { AnyActorRef } from 'xstate'
+import { modelKey } from '../../src/domain/job'
 import type { Ledger } from '../../src/placement/ledger'
 import type { Room } from '../../src/placement/room'
 import type { QueueContext } from '../queue.machine'
+import type { Roster } from '../roster'
+import type { RuntimeContext } from '../runtime.machine'
 
 /**
- * A dispatcher that starts after another one broke: what runs is known to the queues, so their slots are taken again.
- * Everybody who waits asks again by itself.
+ * A dispatcher that starts after another one broke: what runs is known to the queues and what loads to the runtimes, so
+ * their slots and memory are taken again. Everybody who waits asks again by itself.
  */
 export const rebuilt = (
   desk: { ledger: Ledger; room: Room },
   queues: ReadonlyMap<string, AnyActorRef>,
+  roster: Roster,
   now: number,
 ) => {
   for (const queue of queues.values()) {
@@ -17,6 +21,19 @@ export const rebuilt = (
     for (const { request, attempt } of running.values())
       desk.ledger.reserve({ request, attempt, node, model, state: 'running', since: now })
     for (const _ of waiting) desk.ledger.bind(node, model)
+  }
+  for (const { description, runtime } of roster.members()) {
+    const { loading } = (runtime.getSnapshot() as { context: RuntimeContext }).context
+    if (loading === undefined) continue
+    const { model, startedAt, evicts } = loading
+    const costGb = roster.measuredGb(modelKey(model))
+    desk.ledger.beginLoad({
+      node: description.name,
+      model,
+      startedAt,
+      evicts,
+      ...(costGb === undefined ? {} : { costGb }),
+    })
   }
   return desk
 }

@@ -1,5 +1,7 @@
-import { modelKey } from '../../src/domain/job'
-import type { DispatcherEvent } from '../protocol'
+import { modelKey, sameModel } from '../../src/domain/job'
+import type { NodeKind } from '../../src/domain/node'
+import type { Reservation } from '../../src/placement/ledger'
+import { address, type DispatcherEvent } from '../protocol'
 import type { Turn } from './context'
 
 /** An engine that was writing notices a closed connection at its next write: so long, in ms, its slot stays taken. */
@@ -8,34 +10,57 @@ const LINGER_DECODE_MS = 100
 const LINGER_PREFILL_MS = 20_000
 /** The same for engines that notice at once. */
 const LINGER_PREFILL_PROMPT_MS = 250
+/** Engines that read a prompt to its end before they notice. */
+const SLOW_TO_NOTICE: ReadonlySet<NodeKind> = new Set(['ollama', 'lmstudio'])
+/** Answers polls all the same while it does so, so that no report proves the slot free. */
+const SILENT: ReadonlySet<NodeKind> = new Set(['lmstudio'])
 
 type Freed = Extract<DispatcherEvent, { type: 'slot.freed' }>
 type Reported = Extract<DispatcherEvent, { type: 'node.reported' }>
+
+/** Frees what the request holds. The load that it stood for, if it did, ends with the report that is asked for now. */
+export const free = ({ context, api }: Turn, request: string): Reservation | undefined => {
+  const { ledger, now } = context
+  const held = ledger.release(request)
+  const load = held === undefined ? undefined : ledger.loading(held.node)
+  if (load?.request === request) {
+    ledger.beginLoad({ ...load, overAt: now() })
+    api.send(address.node(load.node), { type: 'node.poll' })
+  }
+  return held
+}
 
 /** A running request has ended. One whose client left keeps its slot until the engine has surely stopped. */
 export const releaseSlot = (turn: Turn, { request, attempt, linger }: Freed): void => {
   const { context, api } = turn
   const held = context.ledger.held(request)
-  if (held === undefined || held.attempt !== attempt || held.state === 'lingering') return
+  if (held === undefined || held.attempt !== attempt) return
   if (linger === undefined) {
-    context.ledger.release(request)
+    free(turn, request)
     return
   }
-  const slowToNotice = context.roster.get(held.node)?.description.kind === 'ollama'
+  const kind = context.roster.get(held.node)?.description.kind ?? 'openai'
+  const slowToNotice = SLOW_TO_NOTICE.has(kind)
   const ms = linger === 'decode' ? LINGER_DECODE_MS : slowToNotice ? LINGER_PREFILL_MS : LINGER_PREFILL_PROMPT_MS
   const since = context.now()
-  context.ledger.linger(request)
-  context.lingering.set(request, { since, until: since + ms, untilReport: linger === 'prefill' })
-  api.later({ type: 'linger.ended' }, ms, `linger.${request}`)
+  const kept = context.ledger.linger(request)
+  if (kept === undefined) return
+  context.lingering.set(kept.request, {
+    since,
+    until: since + ms,
+    untilReport: linger === 'prefill' && !SILENT.has(kind),
+  })
+  api.later({ type: 'linger.ended' }, ms, `linger.${kept.request}`)
 }
 
 /** Frees the slots whose time has come. */
-export const settleLingering = ({ context }: Turn): void => {
+export const settleLingering = (turn: Turn): void => {
+  const { context } = turn
   const now = context.now()
   for (const [request, { until }] of context.lingering) {
     if (until > now) continue
     context.lingering.delete(request)
-    context.ledger.release(request)
+    free(turn, request)
   }
 }
 
@@ -43,7 +68,9 @@ export const settleLingering = ({ context }: Turn): void => {
  * A poll has come back: foreign load is what the engine runs beyond ours, and slots that lingered are free once a poll
  * that began after the cancel shows the node answering and, where it counts, not running them.
  */
-export const onReport = ({ context, api }: Turn, { node, report, startedAt }: Reported): void => {
+export const onReport = (turn: Turn, { node, report, startedAt }: Reported): void => {
+  const { context, api } = turn
+  endLoadByRequest(context, { node, report, startedAt })
   const counted = new Set<string>()
   for (const { name, running } of report.resident) {
     if (running === undefined) continue
@@ -54,7 +81,7 @@ export const onReport = ({ context, api }: Turn, { node, report, startedAt }: Re
       if (held.state !== 'lingering' || (context.lingering.get(held.request)?.since ?? 0) >= startedAt) continue
       gone -= 1
       context.lingering.delete(held.request)
-      context.ledger.release(held.request)
+      free(turn, held.request)
       api.cancel(`linger.${held.request}`)
     }
   }
@@ -63,7 +90,24 @@ export const onReport = ({ context, api }: Turn, { node, report, startedAt }: Re
     const lingering = context.lingering.get(held.request)
     if (lingering === undefined || !lingering.untilReport || lingering.since >= startedAt) continue
     context.lingering.delete(held.request)
-    context.ledger.release(held.request)
+    free(turn, held.request)
     api.cancel(`linger.${held.request}`)
   }
+}
+
+/** A request made the node load its model: over when a report shows the model, or is younger than the request's end. */
+const endLoadByRequest = (
+  { ledger, samples }: Turn['context'],
+  { node, report, startedAt }: Omit<Reported, 'type'>,
+): void => {
+  const load = ledger.loading(node)
+  if (load?.request === undefined) return
+  const isThere =
+    startedAt > load.startedAt &&
+    report.resident.some(({ name, state }) => state === 'ready' && sameModel(name, load.model))
+  const isOver = load.overAt !== undefined && startedAt >= load.overAt
+  if (!isThere && !isOver) return
+  ledger.endLoad(node)
+  // Afterwards the time would be that of the answer too.
+  if (load.overAt === undefined) samples.addLoad(node, modelKey(load.model), startedAt - load.startedAt, load.costGb)
 }

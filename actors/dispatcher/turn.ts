@@ -1,14 +1,15 @@
 import type { PlacementCause } from '../../src/domain/facts'
 import { type Job, modelKey } from '../../src/domain/job'
-import type { Candidate, Placement } from '../../src/domain/placement'
+import type { Candidate, Decision, Placement } from '../../src/domain/placement'
+import { DEFAULT_COST, DEFAULT_SCORE } from '../../src/domain/score'
 import { place } from '../../src/placement/place'
-import { windowFor } from '../../src/placement/window'
+import { loadsByRequest, windowFor } from '../../src/placement/window'
 import type { PolicyContext } from '../../src/placement/policies/policy'
 import type { Entry } from '../../src/placement/room'
 import { address } from '../protocol'
-import { candidatesFor } from '../view'
+import { axesOf, candidateAt, candidatesFor } from '../view'
 import type { DispatcherContext, Turn } from './context'
-import { beginLoad } from './loads'
+import { beginByRequest, beginLoad } from './loads'
 import { refusalFor, roomRefusal } from './refusals'
 
 interface Asking {
@@ -18,15 +19,27 @@ interface Asking {
   readonly excluded: readonly string[]
 }
 
-const policyContext = ({ samples, now }: DispatcherContext): PolicyContext => ({
+/** Decisions after which a request is not in the waiting room any more. */
+const LEAVING: ReadonlySet<Decision['kind']> = new Set(['start', 'load', 'bind'])
+
+const policyContext = ({ samples, now, random, config }: DispatcherContext): PolicyContext => ({
   now: now(),
   serviceMs: ({ node, model }: Candidate) => samples.service(node.name, modelKey(model))?.meanMs,
   loadMs: ({ node, model, costGb }: Candidate) => samples.loadMs(node.name, modelKey(model), costGb)?.meanMs,
+  p75Ms: ({ node, model }: Candidate) => samples.p75(node.name, modelKey(model)),
+  nodeMeans: (node) => samples.nodeMeans(node),
+  // Sessions are not kept in this version.
+  sessionNode: () => undefined,
+  random,
+  score: config.score ?? DEFAULT_SCORE,
+  cost: config.cost ?? DEFAULT_COST,
 })
 
 const evaluate = (context: DispatcherContext, { job, excluded }: Pick<Asking, 'job' | 'excluded'>) => {
   const candidates = candidatesFor(job, context.roster, context.ledger)
-  return { candidates, placement: place(candidates, job, context.policy, policyContext(context), new Set(excluded)) }
+  const { queuePerNode } = context.config.limits
+  const placement = place(candidates, job, context.policy, policyContext(context), new Set(excluded), queuePerNode)
+  return { candidates, placement }
 }
 
 const tell = ({ context }: Turn, asking: Asking, placement: Placement, startedAt: number): void =>
@@ -58,11 +71,15 @@ const commit = (
   const base = { request: job.id, attempt, arrivedAt: job.arrivedAt, residency: 'resident' as const }
   const entry = contextTokens === undefined ? base : { ...base, contextTokens }
   switch (decision.kind) {
-    case 'start':
+    case 'start': {
       context.ledger.reserve({ request: job.id, attempt, node, model, state: 'running', since: context.now() })
       context.ledger.chosen(node)
-      api.send(address.queues, { type: 'queue.enqueue', node, model, entry: { ...entry, start: true } })
+      const cold = loadsByRequest(candidate, context.now())
+        ? { residency: 'cold' as const, loadMs: beginByRequest(turn, job.id, candidate) }
+        : {}
+      api.send(address.queues, { type: 'queue.enqueue', node, model, entry: { ...entry, ...cold, start: true } })
       return true
+    }
     case 'bind':
       context.ledger.bind(node, model)
       context.ledger.chosen(node)
@@ -97,8 +114,8 @@ export const arrive = (turn: Turn, event: Asking & { readonly type: 'request.pla
   }
   const standing = decided.decision.kind === 'hold' ? 'held' : 'waiting'
   const refusal =
-    (standing === 'held' ? refusalFor(context, job, decided, excluded) : undefined) ??
-    roomRefusal(context, job, candidates)
+    (standing === 'held' ? refusalFor(context, job, decided, candidates, excluded) : undefined) ??
+    roomRefusal(context, job, candidates, decided)
   if (refusal !== undefined) {
     tell(turn, event, decided, startedAt)
     api.send(address.request(job.id), { type: 'placement.refused', error: refusal })
@@ -108,6 +125,12 @@ export const arrive = (turn: Turn, event: Asking & { readonly type: 'request.pla
   const reason = reasonOf(decided)
   context.room.add(job, attempt, excluded, standing, reason, decided.decision.node)
   tellStanding(turn, job.id, standing, reason, decided.decision.node)
+}
+
+/** Tells a request that stands on a node without progress when another one would take it now; it then asks to be placed. */
+export const tryElsewhere = ({ context, api }: Turn, { job, attempt, excluded }: Omit<Asking, 'cause'>): void => {
+  const { decision } = evaluate(context, { job, excluded }).placement
+  if (LEAVING.has(decision.kind)) api.send(address.request(job.id), { type: 'placement.elsewhere', attempt })
 }
 
 /** Why nothing can be done now: the commonest reason among the eliminated, else that everything suitable is busy. */
@@ -136,10 +159,11 @@ export const look = (turn: Turn): void => {
   const { context, api } = turn
   if (startBound(turn)) return
   for (const head of context.room.heads()) {
+    context.asking = head.job.id
     const startedAt = context.precise()
     const { candidates, placement } = evaluate(context, head)
     const asking: Asking = { job: head.job, attempt: head.attempt, excluded: head.excluded, cause: 'freed' }
-    const leaves = ['start', 'load', 'bind'].includes(placement.decision.kind)
+    const leaves = LEAVING.has(placement.decision.kind)
     if (leaves) context.room.remove(head.job.id)
     if (leaves && commit(turn, asking, placement, candidates)) {
       tell(turn, asking, placement, startedAt)
@@ -164,16 +188,28 @@ const restand = (turn: Turn, head: Entry, placement: Placement, asking: Asking, 
   }
 }
 
-/** Promises free slots to bound requests, oldest queue first; true when it did something. */
+/** Nothing is started there now. */
+const isAway = ({ health, admission, breaker }: Pick<Candidate, 'health' | 'admission' | 'breaker'>): boolean =>
+  health === 'offline' || admission !== 'open' || breaker === 'open'
+
+/** The node takes nothing now: whoever is bound to it asks again, somewhere else if it can. */
+export const returnBound = ({ context, api }: Turn, node: string): void => {
+  const member = context.roster.get(node)
+  if (member === undefined || !isAway(axesOf(member))) return
+  if (!context.ledger.boundQueues().some((queue) => queue.node === node)) return
+  api.send(address.queues, { type: 'queues.close', node, reason: 'node_away' })
+  api.send(address.queues, { type: 'queues.open', node })
+}
+
+/** Promises free slots to bound requests; true when it did something. */
 const startBound = ({ context, api }: Turn): boolean => {
   const { ledger, roster } = context
   for (const { node, model } of ledger.boundQueues()) {
-    const job = { models: [model] } as unknown as Job
-    const candidate = candidatesFor(job, roster, ledger).find((one) => one.node.name === node)
+    const candidate = candidateAt(node, model, roster, ledger)
     const account = ledger.account(node, model)
-    if (candidate === undefined || account.bound <= account.granted) continue
+    if (candidate === undefined || account.bound <= account.granted || isAway(candidate)) continue
     const free = candidate.slots - account.reserved - account.granted - account.foreign
-    const cap = candidate.node.maxConcurrency ?? Number.POSITIVE_INFINITY
+    const cap = candidate.breaker === 'half_open' ? 1 : (candidate.node.maxConcurrency ?? Number.POSITIVE_INFINITY)
     if (free <= 0 || candidate.nodeInFlight >= cap) continue
     ledger.grant(node, model)
     api.send(address.queues, { type: 'queue.start', node, model })

@@ -11,11 +11,15 @@ export interface RequestPorts {
   readonly gateway: Pick<NodeGateway, 'forward' | 'cut'>
   readonly journal: Journal
   readonly node: (name: string) => NodeDescription | undefined
+  /** An answer that went well changes what is thought of the node. Nearly always false, and then it is not told. */
+  readonly awaitsSuccess: (node: string) => boolean
   /** The answer begins: hands it to whoever submitted the job. */
   readonly open: (request: string, reply: Reply) => void
   /** The request ends without an answer of a node. */
   readonly refuse: (request: string, error: RouterError) => void
   readonly now: () => number
+  /** Mean service time there in ms, where it was measured. */
+  readonly serviceMs: (node: string, model: string) => number | undefined
   readonly config: Pick<Config, 'limits' | 'policy' | 'health'>
 }
 
@@ -24,6 +28,8 @@ export interface RequestContext {
   readonly job: Job
   readonly ports: RequestPorts
   attempt: number
+  /** Failed attempts that were followed by another one. */
+  retries: number
   excluded: string[]
   phase: PhaseName
   heldMs: number
@@ -36,6 +42,8 @@ export interface RequestContext {
         readonly queue: string
         readonly residency: 'resident' | 'cold'
         readonly contextTokens?: number
+        /** The request itself makes the node load the model, which may take so long, in ms. */
+        readonly loadMs?: number
       }
     | undefined
   bound: { readonly node: string; readonly model: string } | undefined
@@ -43,7 +51,13 @@ export interface RequestContext {
   startedAt: number
   firstByteMs: number | undefined
   stalled: boolean
+  /** The dispatcher broke once while it was deciding on this request. */
+  hasBlame: boolean
+  /** Queues that broke while it was in them or about to be. */
+  queueCrashes: number
   lastFailure: Failure | undefined
+  /** A node that failed it only by a dead idle connection: it may be asked once more, on a fresh one. */
+  staleAt: string | undefined
   summary: ReplySummary | undefined
   ending:
     | {

@@ -17,7 +17,8 @@ export const settle = (context: RequestContext, _event: RequestEvent, api: Api<R
     message: 'settled without an ending',
     error: new RouterError('internal', 'The router failed on this request.'),
   }
-  const decodeMs = summary === undefined ? 0 : summary.durationMs - (firstByteMs ?? 0)
+  // The first byte of an answer that is not streamed comes after the last token: its decode time was never seen.
+  const decodeMs = summary === undefined || !job.stream ? 0 : summary.durationMs - (firstByteMs ?? 0)
   const tokensPerSecond = rate(summary?.tokensOut, decodeMs)
   const outcome: Outcome = {
     end,
@@ -33,7 +34,7 @@ export const settle = (context: RequestContext, _event: RequestEvent, api: Api<R
     ...(summary === undefined ? {} : { serviceMs: summary.durationMs }),
     ...(tokensPerSecond === undefined ? {} : { tokensPerSecond }),
     bytes: summary?.bytes ?? context.bytes,
-    retries: context.attempt - 1,
+    retries: context.retries,
   }
   ports.journal.record({
     type: 'request.settled',

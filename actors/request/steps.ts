@@ -27,6 +27,21 @@ export const untilIdleMs = ({ flow, ports, startedAt }: RequestContext): number 
   return Math.max(1, Math.min(limit, last + limit - ports.now()))
 }
 
+/** ms until the answer has taken as long as any may. */
+export const untilTotalMs = ({ ports, startedAt }: RequestContext): number => {
+  const limit = ports.config.limits.totalTimeoutMs ?? Number.POSITIVE_INFINITY
+  return Math.max(1, startedAt + limit - ports.now())
+}
+
+/** A request without a first byte is suspicious after this multiple of what whole answers take there. */
+const STALL_PATIENCE = 2
+
+/** ms after which a request without a first byte makes its node suspect. */
+export const untilStallMs = ({ ports, place }: RequestContext): number => {
+  const usual = place === undefined ? undefined : ports.serviceMs(place.node, place.model)
+  return Math.max(ports.config.health.stallAfterMs, STALL_PATIENCE * (usual ?? 0)) + (place?.loadMs ?? 0)
+}
+
 export const isClientStalled = ({ flow, ports }: RequestContext): boolean =>
   flow !== undefined &&
   flow.clientStalledSince > 0 &&
@@ -61,13 +76,14 @@ const release = (context: RequestContext, api: RequestApi, linger?: 'prefill' | 
 }
 
 const fail = (context: RequestContext, error: RouterError, end: 'failed' | 'rejected' | 'expired'): void => {
-  context.ending = { end, status: statusOf(error.code), code: error.code, message: error.message, error }
+  context.ending = { end, status: statusOf(error.code, context.job.dialect), code: error.code, message: error.message, error }
 }
 
 const noteFailure = (context: RequestContext, failure: Failure, api: RequestApi, retried: boolean): void => {
   const { place, ports, job, attempt } = context
   context.lastFailure = failure
   if (place === undefined) return
+  if (failure.stale) context.staleAt = place.node
   ports.journal.record({
     type: 'attempt.failed',
     at: ports.now(),
@@ -78,8 +94,15 @@ const noteFailure = (context: RequestContext, failure: Failure, api: RequestApi,
     failure,
     retried,
   })
-  api.send(address.node(place.node), { type: 'attempt.failed', failure })
+  api.send(address.node(place.node), { type: 'attempt.failed', failure, model: place.model })
 }
+
+const tellSucceeded = ({ place, ports }: RequestContext, api: RequestApi): void => {
+  if (place !== undefined && ports.awaitsSuccess(place.node))
+    api.send(address.node(place.node), { type: 'attempt.succeeded' })
+}
+
+export const isQueueCrash = ({ reason }: Of<'queue.refused'>): boolean => reason === 'queue_restarted'
 
 const mayTryAgain = ({ attempt, ports }: RequestContext): boolean => attempt <= ports.config.policy.retries
 
@@ -95,12 +118,22 @@ const errorOf = (context: RequestContext, failure: Failure | undefined, node: st
       retryAfterSeconds: 2,
     })
   }
+  if (failure?.class === 'model_missing') {
+    return new RouterError('model_not_found', `The model '${context.job.asked}' does not exist${where}.`, {
+      nodes,
+      param: 'model',
+    })
+  }
   return new RouterError(
     timedOut ? 'upstream_timeout' : 'upstream_failed',
     `'${context.job.asked}' failed${where}: ${failure?.message ?? 'unknown failure'}`,
     { nodes },
   )
 }
+
+/** By what the nodes said: their failure, or that the client asked for something that none of them has. */
+const failOn = (context: RequestContext, error: RouterError): void =>
+  fail(context, error, error.code === 'model_not_found' ? 'rejected' : 'failed')
 
 export const actions: Readonly<Record<string, Action>> = {
   ask: (context, _event, api) => {
@@ -129,16 +162,32 @@ export const actions: Readonly<Record<string, Action>> = {
     const { node, model } = event as Of<'placement.bound'>
     context.bound = { node, model }
   },
+  forgetBound: (context, event) => {
+    context.bound = undefined
+    if (isQueueCrash(event as Of<'queue.refused'>)) context.queueCrashes += 1
+  },
+  noteBlame: (context, event) => {
+    context.hasBlame ||= (event as Of<'place.again'>).blamed === true
+  },
+  failInternal: (context) => fail(context, new RouterError('internal', 'The router failed on this request.'), 'failed'),
   takeRefusal: (context, event) => {
     const { error } = event as Of<'placement.refused'> | Of<'reply.refused'>
     const ours = error.code !== 'upstream_failed'
     if (ours) fail(context, error, 'rejected')
-    else fail(context, errorOf(context, context.lastFailure, context.place?.node).with(error.details), 'failed')
+    else failOn(context, errorOf(context, context.lastFailure, context.excluded.at(-1)).with(error.details))
   },
   takeSlot: (context, event) => {
-    const { node, model, queue, residency, contextTokens } = event as Of<'slot.granted'>
-    context.place = { node, model, queue, residency, ...(contextTokens === undefined ? {} : { contextTokens }) }
+    const { node, model, queue, residency, contextTokens, loadMs } = event as Of<'slot.granted'>
+    context.place = {
+      node,
+      model,
+      queue,
+      residency,
+      ...(contextTokens === undefined ? {} : { contextTokens }),
+      ...(loadMs === undefined ? {} : { loadMs }),
+    }
     context.bound = undefined
+    context.retries = context.attempt - 1
     context.startedAt = context.ports.now()
   },
   tellPrefill: (context) => enterPhase(context, 'prefill', context.place?.node, context.place?.model),
@@ -149,6 +198,16 @@ export const actions: Readonly<Record<string, Action>> = {
     if (context.place === undefined) return
     context.stalled = true
     api.send(address.node(context.place.node), { type: 'request.stalled', request: context.job.id })
+  },
+  askElsewhere: ({ job, attempt, excluded, place }, event, api) => {
+    const { node } = event as Of<'node.wedged'>
+    if (place?.node !== node) return
+    api.send(address.dispatcher, { type: 'request.elsewhere', job, attempt, excluded: [...excluded, node] })
+  },
+  noteStandstill: (context, _event, api) => {
+    const elapsedMs = context.ports.now() - context.startedAt
+    const message = `No first byte after ${Math.round(elapsedMs / 1000)} s on a node that makes no progress (health.stall_after).`
+    noteFailure(context, { class: 'first_byte_timeout', message, bytes: 0, elapsedMs }, api, true)
   },
   noteFirstByte: (context, event, api) => {
     context.firstByteMs = (event as Of<'reply.started'>).firstByteMs
@@ -161,7 +220,9 @@ export const actions: Readonly<Record<string, Action>> = {
   noteFirstByteTimeout: (context, _event, api) => {
     const elapsedMs = context.ports.now() - context.startedAt
     const message = `No first byte within ${Math.round(elapsedMs / 1000)} s (limits.first_token_timeout).`
-    noteFailure(context, { class: 'first_byte_timeout', message, bytes: 0, elapsedMs }, api, mayTryAgain(context))
+    const stale = context.flow?.isUnproven ? { stale: true as const } : {}
+    const failure: Failure = { class: 'first_byte_timeout', message, bytes: 0, elapsedMs, ...stale }
+    noteFailure(context, failure, api, mayTryAgain(context))
   },
   noteRejected: (context, event, api) => {
     const { failure } = event as Of<'reply.failed'>
@@ -171,13 +232,17 @@ export const actions: Readonly<Record<string, Action>> = {
       code: 'upstream_rejected',
       message: failure.message,
     }
-    if (context.place !== undefined) api.send(address.node(context.place.node), { type: 'attempt.succeeded' })
+    tellSucceeded(context, api)
   },
   excludeNode: (context) => {
     if (context.place !== undefined) context.excluded = [...context.excluded, context.place.node]
     context.attempt += 1
     context.place = undefined
     context.flow = undefined
+  },
+  readmitStale: (context) => {
+    context.excluded = context.excluded.filter((node) => node !== context.staleAt)
+    context.staleAt = undefined
   },
   excludeLost: (context, event) => {
     const { node, failure } = event as Of<'placement.lost'>
@@ -199,9 +264,9 @@ export const actions: Readonly<Record<string, Action>> = {
   },
   failLost: (context, event) => {
     const { node, failure } = event as Of<'placement.lost'>
-    fail(context, errorOf(context, failure ?? context.lastFailure, node), 'failed')
+    failOn(context, errorOf(context, failure ?? context.lastFailure, node))
   },
-  failLast: (context) => fail(context, errorOf(context, context.lastFailure, context.place?.node), 'failed'),
+  failLast: (context) => failOn(context, errorOf(context, context.lastFailure, context.place?.node)),
   expireHold: (context) => {
     const seconds = Math.round(context.ports.config.policy.holdTimeoutMs / 1000)
     fail(
@@ -209,7 +274,7 @@ export const actions: Readonly<Record<string, Action>> = {
       new RouterError(
         'no_capacity',
         `No node could take '${context.job.asked}' within ${seconds} s (policy.hold_timeout).`,
-        { retryAfterSeconds: 5, hint: 'fleet explain shows what each node lacked.' },
+        { retryAfterSeconds: 5, hint: `fleet explain ${context.job.id} shows what each node lacked.` },
       ),
       'expired',
     )
@@ -225,9 +290,8 @@ export const actions: Readonly<Record<string, Action>> = {
       status: summary.status,
       ...(failure === undefined ? {} : { code: failure.class, message: failure.message }),
     }
-    if (failure === undefined) {
-      if (context.place !== undefined) api.send(address.node(context.place.node), { type: 'attempt.succeeded' })
-    } else noteFailure(context, failure, api, false)
+    if (failure === undefined) tellSucceeded(context, api)
+    else noteFailure(context, failure, api, false)
   },
   cutSilent: (context, _event, api) => {
     const { flow, ports } = context
@@ -243,21 +307,29 @@ export const actions: Readonly<Record<string, Action>> = {
     context.ending = { end: 'incomplete', status: 200, code: failure.class, message: failure.message }
     context.bytes = flow?.bytes ?? 0
   },
+  /** Our own limit: it says nothing about the node. */
+  capTotal: (context) => {
+    const { flow, ports, job, firstByteMs } = context
+    const elapsedMs = ports.now() - context.startedAt
+    const message = `The answer took longer than ${Math.round(elapsedMs / 1000)} s (limits.total_timeout).`
+    context.bytes = flow?.bytes ?? 0
+    if (firstByteMs === undefined) {
+      fail(context, new RouterError('upstream_timeout', message), 'failed')
+      if (context.ending !== undefined) context.ending = { ...context.ending, code: 'total_cap' }
+      return
+    }
+    ports.gateway.cut(job.id, { class: 'total_cap', message, bytes: context.bytes, elapsedMs })
+    context.ending = { end: 'incomplete', status: 200, code: 'total_cap', message }
+  },
+  /** No last word: it would stand behind all that the client does not take. Leaving the state breaks the body off. */
   cutStalledClient: (context) => {
-    const { flow, ports } = context
-    ports.gateway.cut(context.job.id, {
-      class: 'idle_timeout',
-      message: 'The client stopped reading.',
-      bytes: flow?.bytes ?? 0,
-      elapsedMs: ports.now() - context.startedAt,
-    })
     context.ending = {
       end: 'client_disconnected',
       status: 499,
       code: 'client_stalled',
-      message: 'The client stopped reading.',
+      message: 'The client stopped reading (limits.stream_idle_timeout).',
     }
-    context.bytes = flow?.bytes ?? 0
+    context.bytes = context.flow?.bytes ?? 0
   },
   noteClientLeft: (context, event) => {
     context.bytes = (event as Of<'client.left'>).bytes ?? context.flow?.bytes ?? 0

@@ -1,32 +1,42 @@
+import { isLoopbackHost } from '../domain/base-url'
 import type { NodeDescription } from '../domain/node'
 
 export interface FirstRun {
   readonly version: string
+  /** Where it listens, as the server says it. */
   readonly url: string
+  /** This machine's name, for clients elsewhere. */
+  readonly hostname: string
+  /** How this program is called here. */
+  readonly program: string
   /** The configuration that was read. */
   readonly file: string | undefined
   readonly found: readonly NodeDescription[]
   readonly configured: readonly NodeDescription[]
   readonly demo: readonly NodeDescription[]
   readonly isForced: boolean
-  readonly isLoopback: boolean
+  readonly needsKey: boolean
 }
+
+const DEFAULT_URL = 'http://127.0.0.1:11435'
+/** A model that the demo has. */
+const DEMO_MODEL = 'qwen3:8b'
 
 const line = (mark: string, { name, kind, url }: NodeDescription): string =>
   `    ${mark} ${name.padEnd(20)} ${kind.padEnd(10)} ${url}`
 
-/** What a person reads at the start: what was found, where to point a client, what to type. */
-export const firstRunText = ({
-  version,
-  url,
-  file,
-  found,
-  configured,
-  demo,
-  isForced,
-  isLoopback,
-}: FirstRun): string => {
-  const lines = [`  fleet ${version}   ${file ?? 'no fleet.toml here, using defaults'}`, '']
+/** All addresses of the machine: no client can be pointed at that. */
+const isEveryAddress = (hostname: string): boolean => hostname === '0.0.0.0' || hostname === '[::]'
+
+/** The address for a client on this machine, and the one for others where they can reach it. */
+const addressesOf = ({ url, hostname }: FirstRun): { readonly here: string; readonly elsewhere?: string } => {
+  const { hostname: host, port } = new URL(url)
+  if (isEveryAddress(host)) return { here: `http://127.0.0.1:${port}`, elsewhere: `http://${hostname}:${port}` }
+  return { here: url }
+}
+
+const nodeLines = ({ file, found, configured, demo, isForced }: FirstRun): string[] => {
+  const lines: string[] = []
   if (configured.length > 0)
     lines.push(`  Nodes in ${file ?? 'the configuration'}`, ...configured.map((node) => line('+', node)), '')
   if (found.length > 0) lines.push('  Found on this machine', ...found.map((node) => line('+', node)), '')
@@ -39,20 +49,42 @@ export const firstRunText = ({
       '',
     )
   }
-  if (found.length + configured.length + demo.length === 0)
+  if (lines.length === 0)
     lines.push(
-      '  No engine found on this machine yet; looking again every while. Add [[nodes]] to fleet.toml for others.',
+      '  No engine found on this machine yet; fleet goes on looking. Name engines elsewhere as [[nodes]] in fleet.toml.',
       '',
     )
-  const model = demo.length > 0 ? '"qwen3:8b"' : '"MODEL"'
-  lines.push(
-    `  Ready       ${url}/v1   (OpenAI)      ${url}   (Ollama)`,
-    `  Models      curl ${url}/v1/models`,
-    `  Try         curl ${url}/v1/chat/completions -H 'content-type: application/json' \\`,
-    `                -d '{"model":${model},"messages":[{"role":"user","content":"hi"}]}'`,
-    '  Then        fleet explain last',
-  )
-  if (isLoopback)
+  return lines
+}
+
+const tryLines = (run: FirstRun, here: string): string[] => {
+  const { demo, needsKey, program } = run
+  const model = demo.length > 0 ? DEMO_MODEL : 'MODEL'
+  const key = needsKey ? " -H 'authorization: Bearer KEY'" : ''
+  const url = here === DEFAULT_URL ? '' : ` --url ${here}`
+  return [
+    `  Models      curl ${here}/v1/models${key}`,
+    `  Try         curl ${here}/v1/chat/completions${key} -H 'content-type: application/json' \\`,
+    `                -d '{"model":"${model}","messages":[{"role":"user","content":"hi"}]}'`,
+    `  Then        ${program} explain last${url}${needsKey ? ' --key KEY' : ''}`,
+  ]
+}
+
+/** What a person reads at the start: what was found, where to point a client, what to type. */
+export const firstRunText = (run: FirstRun): string => {
+  const { version, file, needsKey } = run
+  const { here, elsewhere } = addressesOf(run)
+  const lines = [
+    `  fleet ${version}   ${file ?? 'no fleet.toml here, using defaults'}`,
+    '',
+    ...nodeLines(run),
+    `  Ready       ${here}/v1   (OpenAI)      ${here}   (Ollama)`,
+    ...(elsewhere === undefined ? [] : [`  Elsewhere   ${elsewhere}/v1   (OpenAI)      ${elsewhere}   (Ollama)`]),
+    ...tryLines(run, here),
+  ]
+  if (needsKey)
+    lines.push('  KEY         one that [[auth.keys]] in fleet.toml lets in; explain needs the scope metrics or admin')
+  if (isLoopbackHost(new URL(here).hostname) && elsewhere === undefined)
     lines.push(
       '  Only this machine can reach it. To serve your network set [server] listen and [auth] keys in fleet.toml.',
     )

@@ -41,6 +41,9 @@ export const commands = {
       json,
       quiet: { does: 'print problems only' },
       strict: { does: 'warnings count as failures' },
+      apply: { does: 'then let the running router read its file' },
+      url: remote.url,
+      key: remote.key,
     },
   },
   status: {
@@ -60,6 +63,17 @@ export const commands = {
     does: 'make a key for a client',
     positionals: { text: 'add NAME', least: 2, most: 2 },
     options: { json, scope: { value: 'LIST', does: 'comma list of inference, metrics, admin, node' } },
+  },
+  simulate: {
+    does: 'a made-up fleet and workload in virtual time',
+    positionals: none,
+    options: {
+      seed: { value: 'N', does: 'the same number repeats the same run (default 1)' },
+      requests: { value: 'N', does: 'how many requests (default 1000)' },
+      nodes: { value: 'N', does: 'how many machines (default 4)' },
+      policy: { value: 'NAME', does: 'placement policy (default: the configured default)' },
+      json,
+    },
   },
   version: { does: 'version, commit and platform', positionals: none, options: { json } },
 } as const satisfies Readonly<Record<string, CommandSpec>>

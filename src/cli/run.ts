@@ -1,5 +1,6 @@
 import type { Disk } from '../config/from-disk'
 import { setAdmission } from './admission'
+import { checkAndApply } from './apply'
 import { parseArgs } from './args'
 import { check } from './check'
 import { exitCode } from './exit-codes'
@@ -8,6 +9,7 @@ import { help } from './help'
 import type { Io } from './io'
 import { keys } from './keys'
 import { status } from './status'
+import { type Simulate, simulate } from './simulate'
 import { type Build, version } from './version'
 
 export interface CommandLine {
@@ -16,10 +18,13 @@ export interface CommandLine {
   readonly disk: Disk
   /** Runs the router until it was asked to end; resolves with the exit code. */
   serve(options: Readonly<Record<string, string | true>>): Promise<number>
+  /** Runs the core on simulated machines. */
+  readonly simulate: Simulate
 }
 
 /** Carries out one command line and resolves with its exit code. */
-export const runCommand = async (argv: readonly string[], { build, io, disk, serve }: CommandLine): Promise<number> => {
+export const runCommand = async (argv: readonly string[], line: CommandLine): Promise<number> => {
+  const { build, io, disk, serve } = line
   const { out, err } = io
   const parsed = parseArgs(argv)
   switch (parsed.kind) {
@@ -42,13 +47,15 @@ export const runCommand = async (argv: readonly string[], { build, io, disk, ser
     case 'serve':
       return serve(args.options)
     case 'check':
-      return check(rest, { ...disk, out, err })
+      return args.options.apply ? checkAndApply(rest, args, { disk, io }) : check(rest, { ...disk, out, err })
     case 'keys':
       return keys(rest, { out, err })
     case 'status':
       return status(args, io)
     case 'explain':
       return explain(args, io)
+    case 'simulate':
+      return simulate(args, io, line.simulate)
     case 'version':
       return version(args, io, build)
     case 'pause':

@@ -110,12 +110,13 @@ export const renderStatus = (status: StatusDocument, url: string, columns: numbe
     nodes.length === 0
       ? ['no nodes: start a local engine, or add [[nodes]] to fleet.toml']
       : table(nodeColumns, nodes.map(nodeRow), inner)
+  const hintLines = nodes.flatMap(({ name, hint }) => (hint === undefined ? [] : [`${name}: ${hint}`]))
   const queueLines = busy.length === 0 ? [] : table(queueColumns, busy.map(queueRow), inner)
   const rest = waiters.length - shownWaiters
   const waiterLines = [...waiters.slice(0, shownWaiters).map(waiterLine), ...(rest > 0 ? [`and ${rest} more`] : [])]
   const totals = counts.length === 0 ? [] : [`requests  ${counts.join('  ')}`]
 
-  const body = [nodeLines, queueLines, waiterLines, totals].flatMap((lines) =>
+  const body = [nodeLines, hintLines, queueLines, waiterLines, totals].flatMap((lines) =>
     section(lines.map((line) => indent + line)),
   )
   return [...head, ...body].map((line) => `${clip(line.trimEnd(), width)}\n`).join('')

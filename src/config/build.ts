@@ -19,6 +19,7 @@ export const buildConfig = (
       port: server.listen.port,
       maxBodyBytes: server.max_body_mb * BYTES_PER_MB,
       shutdownGraceMs: server.shutdown_grace,
+      stripBillingHeader: server.strip_billing_header,
     },
     auth: { mode: effectiveMode(settings), keys },
     discovery: { local: discovery.local, everyMs: discovery.every },
@@ -38,6 +39,7 @@ export const buildConfig = (
       loadTimeoutMinMs: limits.load_timeout_min,
       firstTokenTimeoutMs: limits.first_token_timeout,
       streamIdleTimeoutMs: limits.stream_idle_timeout,
+      ...(limits.total_timeout === undefined ? {} : { totalTimeoutMs: limits.total_timeout }),
       connectionIdleMs: limits.connection_idle,
     },
     health: {

@@ -24,11 +24,9 @@ export const loadFromDisk = (
   named?: string,
   flags: Readonly<Record<string, string>> = {},
 ): ConfigOnDisk => {
-  const { env, cwd } = disk
-  const absolute = (path: string): string => (isAbsolute(path) ? path : join(cwd, path))
-  const read = (path: string): string => disk.read(absolute(path))
-  const home = env.HOME ?? env.USERPROFILE ?? '/'
-  const path = named ?? findConfigFile(env, (place) => disk.exists(absolute(place)), home)
+  const { env } = disk
+  const read = (path: string): string => disk.read(absolutePath(disk, path))
+  const path = named ?? configPath(disk)
   const load = (file?: { path: string; text: string }): LoadedConfig =>
     loadConfig({ ...(file ? { file } : {}), env, flags, readSecret: read })
   if (path === undefined) return { ...load(), text: '' }
@@ -37,6 +35,15 @@ export const loadFromDisk = (
   const { problems, values } = load()
   return { problems: [unreadable(path), ...problems], values, path, text: '' }
 }
+
+/** The file that is read when none is named, as the user would write it. */
+export const configPath = (disk: Disk): string | undefined => {
+  const { env } = disk
+  const home = env.HOME ?? env.USERPROFILE ?? '/'
+  return findConfigFile(env, (place) => disk.exists(absolutePath(disk, place)), home)
+}
+
+export const absolutePath = ({ cwd }: Disk, path: string): string => (isAbsolute(path) ? path : join(cwd, path))
 
 const readOrUndefined = (read: () => string): string | undefined => {
   try {

@@ -11,8 +11,14 @@ import type { Format } from './shape'
 const LONGEST_TIMER = '24d'
 
 /** A duration with its unit; bounds are durations too. */
-export const duration = (byDefault: string, { min = '1ms', max = LONGEST_TIMER } = {}) =>
-  Type.Unsafe<number>({ type: 'string', format: 'duration', default: byDefault, minDuration: min, maxDuration: max })
+export const duration = (byDefault?: string, { min = '1ms', max = LONGEST_TIMER } = {}) =>
+  Type.Unsafe<number>({
+    type: 'string',
+    format: 'duration',
+    ...(byDefault === undefined ? {} : { default: byDefault }),
+    minDuration: min,
+    maxDuration: max,
+  })
 
 export const wholeNumber = (min: number, max: number, options: { default?: number; fileOnly?: boolean } = {}) =>
   Type.Integer({ minimum: min, maximum: max, ...options })

@@ -50,6 +50,7 @@ const describe = (node: NodeSettings, url: string, key: string | undefined): Nod
   origin: 'configured',
   tags: node.tags,
   distance: node.distance,
+  ...present('residencyUrl', node.residency_url),
   ...present('memoryGb', node.memory_gb ?? (node.vram_mb === undefined ? undefined : node.vram_mb / MB_PER_GB)),
   ...present('bandwidthGBps', node.bandwidth_gbps),
   ...present('maxConcurrency', node.max_concurrency),
@@ -97,17 +98,19 @@ const urlPlace = (index: number, places: Places): Place | undefined =>
 
 /** A router that is its own node would send each request round in a circle. */
 const checkOwnAddress = (node: NodeSettings, path: string, listener: Listener, places: Places): readonly Problem[] => {
-  const url = node.url ?? node.base_url
-  if (url === undefined || listener.port === 0) return []
+  const own = (['url', 'base_url', 'residency_url'] as const).find((key) => isOwn(node[key], listener))
+  if (own === undefined) return []
+  const key = `${path}.${own}`
+  return [failure('own_address', key, `node "${node.name}" is this router's own address`, places.get(key))]
+}
+
+const isOwn = (url: string | undefined, listener: Listener): boolean => {
+  if (url === undefined || listener.port === 0) return false
   const { hostname, port } = new URL(url)
   const listensThere =
     hostname === listener.host ||
     (isLoopbackHost(hostname) && (isLoopbackHost(listener.host) || isWildcard(listener.host)))
-  if (!listensThere || Number(port || 80) !== listener.port) return []
-  const index = Number(/\d+/.exec(path)?.[0])
-  return [
-    failure('own_address', `${path}.url`, `node "${node.name}" is this router's own address`, urlPlace(index, places)),
-  ]
+  return listensThere && Number(port || 80) === listener.port
 }
 
 const isWildcard = (host: string): boolean => host === '0.0.0.0' || host === '::'

@@ -25,6 +25,7 @@ const server = table(
     listen: listener('127.0.0.1:11435'),
     max_body_mb: wholeNumber(1, 4096, { default: 64 }),
     shutdown_grace: duration('60s', { min: '0s' }),
+    strip_billing_header: yesNo(true),
   },
   ['public_url', 'base_path', 'trusted_proxies', 'hold_headers', 'loading_notes', 'tls'],
 )
@@ -46,9 +47,9 @@ const auth = table({
 
 const discovery = table({ local: yesNo(true), every: duration('30s', { min: '1s' }) }, ['mdns', 'adopt', 'advertise'])
 
-const kind = word(['ollama', 'llamacpp', 'openai'], {
+const kind = word(['ollama', 'lmstudio', 'llamaswap', 'llamacpp', 'vllm', 'openai'], {
   noun: 'kind of node',
-  later: ['lmstudio', 'llamaswap', 'vllm', 'sglang', 'koboldcpp', 'agent'],
+  later: ['sglang', 'koboldcpp', 'agent'],
 })
 
 const role = word(['chat', 'completion', 'embedding', 'vision', 'tools', 'thinking', 'insert', 'audio'], {
@@ -62,6 +63,7 @@ const nodes = tables(
     kind,
     url: optional(text('base_url')),
     base_url: optional(text('base_url')),
+    residency_url: optional(text('base_url')),
     memory_gb: optional(positive(1e6)),
     vram_mb: optional(positive(1e9)),
     bandwidth_gbps: optional(positive(1e6)),
@@ -97,6 +99,7 @@ const limits = table(
     load_timeout_min: duration('5m'),
     first_token_timeout: duration('10m'),
     stream_idle_timeout: duration('2m'),
+    total_timeout: optional(duration()),
     connection_idle: duration('15s', { min: '0s' }),
   },
   ['requests_per_minute', 'prompt_tokens'],

@@ -1,4 +1,5 @@
 import type { NodeDescription } from './node'
+import type { CostConfig, ScoreConfig } from './score'
 
 export type Scope = 'inference' | 'metrics' | 'admin' | 'node'
 
@@ -25,6 +26,8 @@ export interface Config {
     readonly port: number
     readonly maxBodyBytes: number
     readonly shutdownGraceMs: number
+    /** Takes the line out of Claude Code's prompts that changes with every request. */
+    readonly stripBillingHeader: boolean
   }
   readonly auth: { readonly mode: 'open' | 'keys'; readonly keys: readonly KeyConfig[] }
   readonly discovery: { readonly local: boolean; readonly everyMs: number }
@@ -45,6 +48,8 @@ export interface Config {
     readonly loadTimeoutMinMs: number
     readonly firstTokenTimeoutMs: number
     readonly streamIdleTimeoutMs: number
+    /** From sending to the last byte; absent: an answer may take as long as it flows. */
+    readonly totalTimeoutMs?: number
     /** An idle connection to a node is not reused after this. */
     readonly connectionIdleMs: number
   }
@@ -68,6 +73,8 @@ export interface Config {
     readonly path: string
     readonly keepTracesMs: number
   }
+  readonly score?: ScoreConfig
+  readonly cost?: CostConfig
   readonly metrics: { readonly enabled: boolean; readonly maxModels: number }
   readonly log: { readonly level: string; readonly format: 'auto' | 'pretty' | 'json' }
 }

@@ -1,3 +1,5 @@
+import type { DialectName } from './job'
+
 /** The closed set of reasons for which a request can end without an answer. `wire/errors.ts` maps them per dialect. */
 export type ErrorCode =
   | 'invalid_request'
@@ -7,6 +9,7 @@ export type ErrorCode =
   | 'not_found'
   | 'method_not_allowed'
   | 'model_not_found'
+  | 'response_not_found'
   | 'request_too_large'
   | 'queue_full'
   | 'upstream_rejected'
@@ -29,6 +32,7 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   not_found: 404,
   method_not_allowed: 405,
   model_not_found: 404,
+  response_not_found: 404,
   request_too_large: 413,
   queue_full: 429,
   upstream_rejected: 400,
@@ -43,7 +47,12 @@ const STATUS: Readonly<Record<ErrorCode, number>> = {
   internal: 500,
 }
 
-export const statusOf = (code: ErrorCode): number => STATUS[code]
+/** Anthropic's own status for a server that has no room; its clients wait and try again on it. */
+const OVERLOADED = 529
+
+/** The HTTP status that a client of this protocol gets. */
+export const statusOf = (code: ErrorCode, dialect?: DialectName): number =>
+  dialect === 'anthropic' && (code === 'no_capacity' || code === 'draining') ? OVERLOADED : STATUS[code]
 
 /** Why one node could not take a request; shown in the error's `fleet` member and in the decision record. */
 export interface NodeReason {
@@ -64,6 +73,8 @@ export interface ErrorDetails {
   /** The request field that is wrong, if one is. */
   readonly param?: string
   readonly requestId?: string
+  /** Of a prompt that is too long: its tokens and those that fit. */
+  readonly tokens?: { readonly need: number; readonly have: number }
   /** The upstream error's own type and code, kept where the client's dialect has a place for them. */
   readonly upstream?: { readonly type?: string; readonly code?: string | number }
 }

@@ -33,6 +33,7 @@ export interface Outcome {
   readonly firstByteMs?: number
   readonly tokensPerSecond?: number
   readonly bytes: number
+  /** Failed attempts that were followed by another one. */
   readonly retries: number
 }
 
@@ -47,17 +48,37 @@ export interface Failure {
     | 'bad_content'
     | 'first_byte_timeout'
     | 'idle_timeout'
+    | 'total_cap'
     | 'truncated'
     | 'error_event'
     | 'protocol'
     | 'tls'
     | 'dns'
     | 'rejected'
+    /** The node lists the model and does not know it when asked. */
+    | 'model_missing'
   readonly message: string
   readonly status?: number
   /** Bytes of the answer that had arrived. */
   readonly bytes: number
   readonly elapsedMs: number
+  /** It was sent on a connection that had been idle, and that gave no answer: the connection failed, not the node. */
+  readonly stale?: true
+}
+
+export type ConfigValue = string | number | boolean | null | readonly string[]
+
+/** What made the router read its configuration. */
+export type ReloadCause = 'start' | 'file' | 'signal' | 'api'
+
+/** What is wrong with a configuration that was not taken. Line and column from 1. */
+export interface ConfigProblem {
+  readonly message: string
+  /** The key; empty for the file as a whole. */
+  readonly path: string
+  readonly file?: string
+  readonly line?: number
+  readonly column?: number
 }
 
 /** Everything worth knowing, in the past tense. Logs, metrics, records and streams are sinks of this one union. */
@@ -91,7 +112,7 @@ export type Fact =
       readonly model: string
       readonly attempt: number
       readonly failure: Failure
-      /** It will be tried elsewhere. */
+      /** It will be tried elsewhere, if another node is there for it. */
       readonly retried: boolean
     }
   | {
@@ -121,6 +142,16 @@ export type Fact =
       readonly url: string
     }
   | { readonly type: 'node.removed'; readonly at: number; readonly node: string }
+  | {
+      /** Other settings by a new configuration. */
+      readonly type: 'node.changed'
+      readonly at: number
+      readonly node: string
+      readonly kind: NodeKind
+      readonly url: string
+      /** Another server under the same name: nothing that was known of the old one holds. */
+      readonly replaced: boolean
+    }
   | {
       readonly type: 'node.health'
       readonly at: number
@@ -174,6 +205,32 @@ export type Fact =
       readonly machine: string
       readonly message: string
       readonly restarted: boolean
+    }
+  | {
+      readonly type: 'config.changed'
+      readonly at: number
+      /** As in the file; entries of lists by their name: `nodes.box-2.max_concurrency`. */
+      readonly key: string
+      /** As written, with its unit; null where there was or is none; `changed` for a secret. */
+      readonly from: ConfigValue
+      readonly to: ConfigValue
+      /** It takes effect at the next start only. */
+      readonly waits?: true
+    }
+  | {
+      readonly type: 'config.applied'
+      readonly at: number
+      readonly cause: ReloadCause
+      /** Keys that took effect. */
+      readonly changed: number
+      /** Keys that differ from what runs and wait for a restart. */
+      readonly waiting: readonly string[]
+    }
+  | {
+      readonly type: 'config.rejected'
+      readonly at: number
+      readonly cause: ReloadCause
+      readonly problems: readonly ConfigProblem[]
     }
   | { readonly type: 'fleet.draining'; readonly at: number; readonly running: number; readonly graceMs: number }
   | { readonly type: 'fleet.stopped'; readonly at: number; readonly cut: number }

@@ -1,5 +1,5 @@
 /** The protocols a client may speak to us. One file in `wire/` each. */
-export type DialectName = 'openai' | 'ollama' | 'native'
+export type DialectName = 'openai' | 'ollama' | 'anthropic' | 'native'
 
 /** What a request needs from a model; a node that is known to lack one is eliminated. */
 export type Capability = 'chat' | 'completion' | 'embedding' | 'vision' | 'tools' | 'thinking' | 'insert' | 'audio'
@@ -26,6 +26,8 @@ export interface Job {
   readonly needs: readonly Capability[]
   readonly priority: Priority
   readonly promptTokens: TokenCount
+  /** The most tokens of answer that the client allows, if it says so. */
+  readonly maxOutputTokens?: number
   /** The context window the client insists on (Ollama's `num_ctx`), if any. */
   readonly contextTokens?: number
   /** Only this node, or a tag written `#tag` (`X-Fleet-Node`). */
@@ -35,6 +37,8 @@ export interface Job {
   /** Name of the key that the caller used; never the key. */
   readonly key?: string
   readonly clientRequestId?: string
+  /** A line that changes with every request was taken out of the prompt, so that engines can reuse what they cached. */
+  readonly billingHeaderRemoved?: true
   /** Milliseconds since the epoch at which the answer becomes worthless. */
   readonly deadlineAt?: number
   /** Milliseconds since the epoch. */

@@ -1,6 +1,6 @@
 import type { Capability } from './job'
 
-export type NodeKind = 'ollama' | 'llamacpp' | 'openai'
+export type NodeKind = 'ollama' | 'lmstudio' | 'llamaswap' | 'llamacpp' | 'vllm' | 'openai'
 
 /** Where and how a node is reached, from the configuration or from discovery. Plain data; the key stays in `key`. */
 export interface NodeDescription {
@@ -8,6 +8,8 @@ export interface NodeDescription {
   readonly kind: NodeKind
   /** Server root without a trailing slash and without `/v1`. */
   readonly url: string
+  /** Server root that is asked what the node holds and told to load, where that is not `url`. Requests go to `url`. */
+  readonly residencyUrl?: string
   readonly origin: 'configured' | 'discovered' | 'demo'
   /** Memory for models in GB (10^9 bytes) where the node does not report it. */
   readonly memoryGb?: number
@@ -54,6 +56,8 @@ export interface ResidentModel {
   readonly slots?: number
   /** Requests it runs now (ours and others'), where the engine tells. */
   readonly running?: number
+  /** Share of its KV cache in use, 0 to 1, where the engine tells. */
+  readonly kvUsage?: number
 }
 
 export type Pressure = 'normal' | 'warn' | 'critical'
@@ -67,6 +71,8 @@ export interface NodeReport {
   readonly canLoad: boolean
   /** The engine has a call that unloads one model. */
   readonly canUnload: boolean
+  /** A request for a model that is not in memory makes the engine load it, and push out what is in its way. */
+  readonly loadsOnRequest?: boolean
   /** Models the engine keeps in memory at once, where it tells; a further load evicts one. */
   readonly maxResident?: number
   /** Total memory for models in GB, where the engine tells. */

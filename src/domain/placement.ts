@@ -13,8 +13,14 @@ export interface Candidate {
   readonly health: Health
   readonly admission: 'open' | 'paused' | 'draining'
   readonly breaker: Breaker
+  /** Its polls take longer than the time between them: what is known of it is old. */
+  readonly isStale?: boolean
+  /** It refused a request a moment ago because it was busy. */
+  readonly isRefusing?: boolean
   readonly pressure?: 'normal' | 'warn' | 'critical'
   readonly canLoad: boolean
+  /** A request for a model that is not in memory makes the engine load it. */
+  readonly loadsOnRequest?: boolean
   /** Requests of ours that hold a slot of this node:model, reservations and lingering cancels included. */
   readonly inFlight: number
   /** Requests bound to its queue that wait there. */
@@ -36,6 +42,18 @@ export interface Candidate {
   /** What the model needs in memory, in GB, measured where it was seen loaded; absent when unknown. */
   readonly costGb?: number
   readonly maxResident?: number
+  /** The most models that were seen in its memory at once. */
+  readonly mostResident?: number
+  /** Another model was loaded since the report that lists this one as resident. */
+  readonly isUnverified?: boolean
+  /** When the model left the node's memory, in ms since the epoch, where that was seen. */
+  readonly unloadedAt?: number
+  /** Memory of the node for models, in GB, where it is known. */
+  readonly totalGb?: number
+  /** 0 to 1, where the node reports it. */
+  readonly gpuUtil?: number
+  /** 0 to 1, on nodes that learn their capacity. */
+  readonly availability?: number
   /** Monotonic count of the last time that this node was chosen; breaks ties. */
   readonly lastChosen: number
 }

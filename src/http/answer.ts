@@ -14,8 +14,14 @@ const causeOf = ({ cause, message }: RouterError): string => {
   return cause instanceof SyntaxError ? cause.name : `${cause.name}: ${cause.message}`
 }
 
+/** What an answer needs of the listener that the request came through. */
+export interface Peers {
+  isLocal(request: Request): boolean
+  hangUp(request: Request): void
+}
+
 /** Runs one route for one request: checks first, errors in the client's dialect, our headers on whatever comes out. */
-export const createAnswer = (deps: ServerDeps, isLocalPeer: (request: Request) => boolean): Answer => {
+export const createAnswer = (deps: ServerDeps, peers: Peers): Answer => {
   const { config, instance, decisions, replyHeaders, random, clock, log } = deps
   const guard = createGuard(config, instance)
 
@@ -23,12 +29,12 @@ export const createAnswer = (deps: ServerDeps, isLocalPeer: (request: Request) =
     const error = RouterError.from(thrown)
     if (error.code === 'internal')
       log.warn({ request: call.id, path: route.path, cause: causeOf(error) }, 'the router failed on a request')
-    return route.refuser.refuse(error.with({ requestId: call.id }))
+    return route.refuser.refuse(error.with({ requestId: call.id }), call.request)
   }
 
   const run = async (route: Route, call: Call): Promise<Response> => {
     try {
-      const caller = guard.check(route, call.request, () => isLocalPeer(call.request))
+      const caller = guard.check(route, call.request, () => peers.isLocal(call.request))
       return await route.handle(caller ? { ...call, caller } : call)
     } catch (thrown) {
       return refuse(route, call, thrown)
@@ -50,12 +56,20 @@ export const createAnswer = (deps: ServerDeps, isLocalPeer: (request: Request) =
     const clientId = clientRequestId(call.request.headers)
     if (clientId) headers.set('x-client-request-id', clientId)
     headers.set('x-request-id', call.id)
+    // The name that Anthropic's clients look for.
+    headers.set('request-id', call.id)
     headers.set('x-fleet-instance', instance)
     addCors(call.request, headers)
   }
 
   return async (route, request) => {
-    const call: Call = { request, id: random.id('req'), at: clock.now(), path: pathOf(request.url) }
+    const call: Call = {
+      request,
+      id: random.id('req'),
+      at: clock.now(),
+      path: pathOf(request.url),
+      hangUp: () => peers.hangUp(request),
+    }
     const response = await run(route, call)
     sign(response.headers, call)
     return response

@@ -6,6 +6,7 @@ const preflightSeconds = 600
 
 const exposed = [
   'x-request-id',
+  'request-id',
   'x-client-request-id',
   'x-fleet-instance',
   'x-fleet-node',

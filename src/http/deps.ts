@@ -7,8 +7,18 @@ import type { Random } from '../ports/random'
 import type { Dialect } from '../wire/dialect'
 import type { Exchange } from '../wire/exchange'
 
+/** What came of reading the configuration again; the problems are those of `fleet check`. */
+export type Reloaded =
+  | {
+      readonly outcome: 'applied'
+      readonly changes: readonly { readonly key: string }[]
+      readonly waiting: readonly string[]
+    }
+  | { readonly outcome: 'rejected'; readonly problems: readonly { readonly message: string; readonly line?: number }[] }
+
 /** What the HTTP layer needs. Everything that it tells comes from these; it keeps no state of requests itself. */
 export interface ServerDeps {
+  /** Read at each request, since it may be replaced while the router runs. */
   readonly config: Pick<Config, 'server' | 'auth' | 'discovery' | 'metrics'>
   readonly fleet: Fleet
   readonly decisions: Decisions
@@ -23,6 +33,8 @@ export interface ServerDeps {
   readonly metrics?: { expose(): Promise<string>; readonly contentType: string }
   readonly random: Random
   readonly clock: Clock
+  /** Reads the configuration again; absent when it came from nowhere that could be read. */
+  readonly reload?: () => Reloaded
   /** Our own id, as other routers see it. */
   readonly instance: string
   readonly version: string

@@ -1,6 +1,6 @@
 import type { Config } from '../domain/config'
 import { RouterError } from '../domain/errors'
-import { createAuth, type Caller } from './auth'
+import { type Auth, createAuth, type Caller } from './auth'
 import { isForeignPage, isTrustedHost } from './origin'
 import type { Route } from './route'
 
@@ -15,7 +15,17 @@ const hasBeenHere = (headers: Headers, instance: string): boolean =>
 
 /** The checks before any route. Without keys it is the browser of the machine's user that must not be turned against it. */
 export const createGuard = (config: Pick<Config, 'server' | 'auth'>, instance: string): Guard => {
-  const auth = createAuth(config.auth)
+  let keys = config.auth
+  let auth = createAuth(keys)
+
+  /** The keys in force: they may be others than at the last request. */
+  const currentAuth = (): Auth => {
+    if (config.auth !== keys) {
+      keys = config.auth
+      auth = createAuth(keys)
+    }
+    return auth
+  }
 
   const checkOpen = (route: Route, request: Request, isLocalPeer: () => boolean): void => {
     const host = request.headers.get('host')
@@ -45,7 +55,7 @@ export const createGuard = (config: Pick<Config, 'server' | 'auth'>, instance: s
         })
       }
       if (config.auth.mode === 'open') checkOpen(route, request, isLocalPeer)
-      return auth.admit(route.access, request.headers)
+      return currentAuth().admit(route.access, request.headers)
     },
   }
 }

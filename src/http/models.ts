@@ -6,6 +6,9 @@ import type { ModelView } from '../ports/fleet'
 export const servable = (models: readonly ModelView[]): readonly ModelView[] =>
   models.filter(({ nodes }) => nodes.some(({ online }) => online))
 
+/** Some node has it in memory, or is bringing it there. */
+export const isInMemory = ({ nodes }: ModelView): boolean => nodes.some(({ state }) => state !== 'disk')
+
 /** The model under the name that a client wrote, or that one of its nodes uses; throws `model_not_found`. */
 export const findModel = (models: readonly ModelView[], name: string): ModelView => {
   const found =

@@ -3,7 +3,7 @@ import type { Access, Caller } from './auth'
 
 /** What turns an error into a whole answer: a dialect, or the native shape. */
 export interface Refuser {
-  refuse(error: RouterError): Response
+  refuse(error: RouterError, request?: Request): Response
 }
 
 /** One call as a route sees it, after the checks that all routes share. */
@@ -16,6 +16,8 @@ export interface Call {
   readonly path: string
   /** Whose key it was; absent when the router is open. */
   readonly caller?: Caller
+  /** Closes the connection soon, whatever the client has not read. */
+  hangUp(): void
 }
 
 export interface Route {

@@ -33,7 +33,8 @@ export const createServer = (deps: ServerDeps): HttpServer => {
     const address = server?.requestIP(request)?.address
     return address === undefined || isLoopbackAddress(address)
   }
-  const answer = createAnswer(deps, isLocalPeer)
+  const hangUp = (request: Request): void => server?.timeout(request, 1)
+  const answer = createAnswer(deps, { isLocal: isLocalPeer, hangUp })
   const routes = createRoutes(deps)
 
   // Routes own their bytes and their errors: Elysia neither parses bodies nor shapes answers.

@@ -8,7 +8,8 @@ export const learnFrom = (samples: Samples): { readonly name: string; hear(fact:
   hear: (fact) => {
     if (fact.type !== 'request.settled' || fact.outcome.end !== 'completed') return
     const { node, model, serviceMs, firstByteMs, tokensIn, tokensOut } = fact.outcome
-    if (node === undefined || model === undefined || serviceMs === undefined) return
+    // What took no time was answered without the node.
+    if (node === undefined || model === undefined || !serviceMs) return
     samples.addService({
       node,
       model: modelKey(model),

@@ -2,9 +2,15 @@
 const FLOOR_SHARE = 0.1
 const MAX_SECONDS = 600
 
+export interface Running {
+  readonly elapsedMs: number
+  /** Mean service time of its kind, where that is another one. */
+  readonly meanMs?: number
+}
+
 export interface QueueState {
-  /** The requests that hold a slot now. */
-  readonly running: readonly { readonly elapsedMs: number }[]
+  /** The requests that hold a slot now; `elapsedMs` is negative for one that has yet to begin. */
+  readonly running: readonly Running[]
   /** Mean service time of one request. */
   readonly meanMs: number
   /** Requests that run at once. */
@@ -29,4 +35,7 @@ export const retryAfterSeconds = ({ running, meanMs, slots, ahead }: QueueState)
 }
 
 const firstFreeMs = (running: QueueState['running'], mean: number): number =>
-  running.reduce((least, { elapsedMs }) => Math.min(least, Math.max(mean - elapsedMs, mean * FLOOR_SHARE)), mean)
+  running.reduce((least, { elapsedMs, meanMs = mean }) => {
+    const restMs = Math.max(meanMs - elapsedMs, meanMs * FLOOR_SHARE)
+    return Math.min(least, restMs)
+  }, Number.POSITIVE_INFINITY)

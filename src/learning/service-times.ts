@@ -1,6 +1,7 @@
 import { modelKey } from '../domain/job'
-import type { Samples, ServiceEstimate } from '../ports/samples'
+import type { NodeMeans, Samples, ServiceEstimate } from '../ports/samples'
 import { ema } from './ema'
+import { createWindow, type Window } from './percentile'
 
 /** Pairs kept; the least recently measured one goes first. */
 export const MAX_PAIRS = 5_000
@@ -40,6 +41,27 @@ export interface LearnedStore {
 export const createSamples = (store: LearnedStore = {}): Samples & { size(): number } => {
   const pairs = new Map<string, LearnedPair>()
   const rates = new Map<string, LearnedRate>()
+  const windows = new Map<string, Window>()
+  const means = new Map<string, NodeMeans>()
+
+  const windowOf = (key: string): Window => {
+    const window = windows.get(key) ?? createWindow()
+    windows.delete(key)
+    windows.set(key, window)
+    if (windows.size > MAX_PAIRS) dropOldest(windows)
+    return window
+  }
+
+  const meanOf = (node: string, durationMs: number, firstByteMs: number, tokensOut: number | undefined): void => {
+    const before = means.get(node)
+    const seconds = (durationMs - firstByteMs) / 1000
+    const rate = tokensOut === undefined || tokensOut < 2 || seconds <= 0 ? undefined : tokensOut / seconds
+    const tokensPerSecond = rate === undefined ? before?.tokensPerSecond : ema(before?.tokensPerSecond, rate)
+    means.set(node, {
+      latencyMs: ema(before?.latencyMs, durationMs),
+      ...(tokensPerSecond === undefined ? {} : { tokensPerSecond }),
+    })
+  }
 
   const keep = (pair: LearnedPair): void => {
     const key = pairKey(pair.node, pair.model)
@@ -62,8 +84,10 @@ export const createSamples = (store: LearnedStore = {}): Samples & { size(): num
     pairs.get(pairKey(node, model)) ?? { node, model: modelKey(model), services: 0, loads: 0 }
 
   return {
-    addService({ node, model, durationMs }) {
+    addService({ node, model, durationMs, firstByteMs, tokensOut }) {
       if (!isDuration(durationMs)) return
+      windowOf(pairKey(node, model)).add(durationMs)
+      meanOf(node, durationMs, firstByteMs, tokensOut)
       const pair = pairOf(node, model)
       const next = { ...pair, serviceMs: ema(pair.serviceMs, durationMs), services: pair.services + 1 }
       keep(next)
@@ -84,6 +108,9 @@ export const createSamples = (store: LearnedStore = {}): Samples & { size(): num
       const pair = pairs.get(pairKey(node, model))
       return estimate(pair?.serviceMs, pair?.services)
     },
+
+    p75: (node, model) => windows.get(pairKey(node, model))?.p75(),
+    nodeMeans: (node) => means.get(node),
 
     loadMs(node, model, sizeGb) {
       const pair = pairs.get(pairKey(node, model))

@@ -14,7 +14,7 @@ export interface Identity {
 /** One kind of node. Stateless; everything it needs comes through `http`. One file and one line in `index.ts`. */
 export interface NodeAdapter {
   readonly kind: NodeKind
-  /** Dialects that its implementation speaks correctly. */
+  /** Dialects that its implementation speaks correctly, whatever its version; `native.ts` adds those of newer ones. */
   readonly native: readonly NodeDialect[]
   /** The engine goes on computing for a while after its client left (it notices only at the next write). */
   readonly lingersAfterCancel: boolean

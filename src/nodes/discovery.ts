@@ -19,7 +19,7 @@ export const localCandidates = (ports: readonly number[] = ENGINE_PORTS): string
 export interface DiscoveryOptions {
   readonly http: NodeHttp
   readonly ports?: readonly number[]
-  /** From the end of one scan to the start of the next, in ms. */
+  /** From the end of one scan to the start of the next, in ms. Read after each scan. */
   readonly everyMs: number
   readonly clock: Clock
   /** All nodes the fleet has now, configured or found. */
@@ -44,7 +44,7 @@ export interface Discovery {
  * Ollama listen on random ports, which are not looked at.
  */
 export const createDiscovery = (options: DiscoveryOptions): Discovery => {
-  const { http, ports = ENGINE_PORTS, everyMs, clock, known, ownPort, found } = options
+  const { http, ports = ENGINE_PORTS, clock, known, ownPort, found } = options
   const adopted = new Set<string>()
   const life = new AbortController()
   let timer: unknown
@@ -66,7 +66,7 @@ export const createDiscovery = (options: DiscoveryOptions): Discovery => {
     const keyOf = machineKeys()
     const key = keyOf(sighting.url)
     // Asked again: the node may have been added by hand while the probe ran.
-    if (adopted.has(key) || nodes.some((node) => keyOf(node.url) === key)) return undefined
+    if (adopted.has(key) || addressesOf(nodes).some((url) => keyOf(url) === key)) return undefined
     const { kind, url, version } = sighting
     const name = freeName(nameFor(sighting), nodes)
     const node: NodeDescription = { name, kind, url, origin: 'discovered', tags: [], distance: 0 }
@@ -77,7 +77,7 @@ export const createDiscovery = (options: DiscoveryOptions): Discovery => {
 
   const scan = async (): Promise<readonly NodeDescription[]> => {
     const keyOf = machineKeys()
-    const taken = new Set([...adopted, ...known().map((node) => keyOf(node.url))])
+    const taken = new Set([...adopted, ...addressesOf(known()).map(keyOf)])
     const urls = localCandidates(ports.filter((port) => port !== ownPort)).filter((url) => !taken.has(keyOf(url)))
     // Side by side, each adopted as soon as it is certain: a port that hangs delays no other.
     const nodes = await Promise.all(
@@ -100,7 +100,7 @@ export const createDiscovery = (options: DiscoveryOptions): Discovery => {
     try {
       await scanOnce()
     } finally {
-      if (!life.signal.aborted) timer = clock.setTimeout(() => void loop(), everyMs)
+      if (!life.signal.aborted) timer = clock.setTimeout(() => void loop(), options.everyMs)
     }
   }
 
@@ -113,6 +113,9 @@ export const createDiscovery = (options: DiscoveryOptions): Discovery => {
     scanOnce,
   }
 }
+
+const addressesOf = (nodes: readonly NodeDescription[]): readonly string[] =>
+  nodes.flatMap(({ url, residencyUrl }) => (residencyUrl === undefined ? [url] : [url, residencyUrl]))
 
 /** `ollama` for the usual one, else product and port: readable, and the same after every restart. */
 const nameFor = ({ product, url }: Sighting): string => {

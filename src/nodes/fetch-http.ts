@@ -7,7 +7,7 @@ import { failureOf, placeOf } from './fetch-fault'
 import type { CallOptions, NodeHttp } from './http'
 
 export interface NodeHttpOptions {
-  /** Deadline of a whole call, body included, in ms. */
+  /** Deadline of a whole call, body included, in ms. Read at each call. */
   readonly timeoutMs: number
   /** Our instance id: sent as `x-fleet-via`, so that a router behind this address can tell that the call is ours. */
   readonly instance: string
@@ -29,10 +29,11 @@ interface Answer {
 }
 
 /** Control calls to nodes over `fetch`: bounded in time and size, every failure a `NodeFault` that says what happened. */
-export const createNodeHttp = ({ timeoutMs, instance, now }: NodeHttpOptions): NodeHttp => {
+export const createNodeHttp = (settings: NodeHttpOptions): NodeHttp => {
+  const { instance, now } = settings
   const call = async (url: string, options: CallOptions): Promise<Answer> => {
     const startedAt = now()
-    const limitMs = options.timeoutMs ?? timeoutMs
+    const limitMs = options.timeoutMs ?? settings.timeoutMs
     const deadline = Number.isFinite(limitMs) ? AbortSignal.timeout(limitMs) : undefined
     const progress = { bytes: 0, answered: false }
     try {

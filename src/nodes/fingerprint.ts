@@ -1,5 +1,5 @@
 import type { NodeAdapter } from './adapter'
-import { beforeLlamacpp, beforeOllama, type Mark, type Sighting } from './foreign'
+import { koboldcpp, type Mark, type Sighting, sglang, stableDiffusion } from './foreign'
 import { rootOf } from './endpoint'
 import type { NodeHttp } from './http'
 import { adapters } from './index'
@@ -22,11 +22,18 @@ const native =
 
 const llamacpp = native(adapters.llamacpp)
 
-/** The first that recognises the server wins; the generic kind comes last, since most of the others look like it too. */
+/**
+ * The first that recognises the server wins: what imitates another product or shares its port comes before that, the
+ * generic kind last, since most of the others look like it too.
+ */
 const MARKS: readonly Mark[] = [
-  ...beforeLlamacpp,
+  koboldcpp,
+  native(adapters.lmstudio),
+  stableDiffusion,
+  native(adapters.llamaswap),
   llamacpp,
-  ...beforeOllama,
+  native(adapters.vllm),
+  sglang,
   native(adapters.ollama),
   native(adapters.openai),
 ]

@@ -1,11 +1,14 @@
 import { RouterError } from '../domain/errors'
 import type { Failure } from '../domain/facts'
-import type { NodeDescription, NodeKind } from '../domain/node'
+import { sameModel } from '../domain/job'
+import type { NodeDescription, NodeKind, NodeReport } from '../domain/node'
 import type { Clock } from '../ports/clock'
 import { type Flow, NodeFault, type NodeGateway, type ReplyListener } from '../ports/node-gateway'
-import type { Exchange, UpstreamRequest } from '../wire/exchange'
+import type { Exchange, OwnAnswer, UpstreamRequest } from '../wire/exchange'
 import type { NodeAdapter } from './adapter'
+import { boundedMap } from './bounded-map'
 import type { NodeHttp } from './http'
+import { nativeDialects } from './native'
 import { Relay } from './relay'
 import type { UpstreamClient } from './upstream'
 
@@ -21,12 +24,16 @@ export interface GatewayDeps {
   readonly instance: string
 }
 
+const REMEMBERED_NODES = 2_000
+
 /** Set here or by the HTTP client, whatever a dialect puts into its headers. */
 const OURS = new Set(['authorization', 'cookie', 'proxy-authorization', 'x-api-key', 'host', 'connection'])
 
 /** The core's door to the nodes: control calls through the adapters, inference through the relay. */
 export const createGateway = (deps: GatewayDeps): NodeGateway => {
   const relays = new Map<string, Relay>()
+  /** What each node last told of itself, by its address: how a request is put to it depends on that. */
+  const reports = boundedMap<NodeReport>(REMEMBERED_NODES)
 
   const headersFor = (node: NodeDescription, request: UpstreamRequest): Record<string, string> => {
     const headers: Record<string, string> = { 'x-fleet-via': deps.instance }
@@ -38,18 +45,22 @@ export const createGateway = (deps: GatewayDeps): NodeGateway => {
   }
 
   return {
-    report: (node, signal) => deps.adapters(node.kind).report(node, deps.http, signal),
+    async report(node, signal) {
+      const report = await deps.adapters(node.kind).report(controlled(node), deps.http, signal)
+      reports.set(node.url, report)
+      return report
+    },
 
     async load(node, model, options, signal) {
       const { load } = deps.adapters(node.kind)
       if (!load) throw unsupported(node, 'load')
-      await load(node, model, options, deps.http, signal)
+      await load(controlled(node), model, options, deps.http, signal)
     },
 
     async unload(node, model, signal) {
       const { unload } = deps.adapters(node.kind)
       if (!unload) throw unsupported(node, 'unload')
-      await unload(node, model, deps.http, signal)
+      await unload(controlled(node), model, deps.http, signal)
     },
 
     forward(call, listener, signal) {
@@ -57,12 +68,24 @@ export const createGateway = (deps: GatewayDeps): NodeGateway => {
       const exchange = deps.exchanges.get(call.request)
       if (!exchange) return refuse(deps.clock, listener, signal, 'the request is not in progress any more')
       const { node, model, contextTokens } = call
-      const { native } = deps.adapters(node.kind)
+      const report = reports.get(node.url)
+      const native = nativeDialects(deps.adapters(node.kind), report?.version)
+      const own = exchange.loaded?.(native)
+      if (own) {
+        later(signal, () => answer(listener, own))
+        return idleFlow(deps.clock)
+      }
 
       let request: UpstreamRequest
       try {
-        const context = contextTokens === undefined ? {} : { contextTokens }
-        request = exchange.request({ node, model, native, ...context })
+        const capabilities = report?.models.find(({ name }) => sameModel(name, model))?.capabilities
+        request = exchange.request({
+          node,
+          model,
+          native,
+          ...(contextTokens === undefined ? {} : { contextTokens }),
+          ...(capabilities === undefined ? {} : { capabilities }),
+        })
       } catch (error) {
         const refusal = RouterError.from(error)
         later(signal, () => listener.refused(refusal))
@@ -82,6 +105,9 @@ export const createGateway = (deps: GatewayDeps): NodeGateway => {
         body: request.body,
         connectTimeoutMs: deps.limits.connectTimeoutMs,
         signal,
+        onSending: (reused) => {
+          relay.flow.isUnproven = reused
+        },
       })
       void relay.run(sent)
       return relay.flow
@@ -91,11 +117,20 @@ export const createGateway = (deps: GatewayDeps): NodeGateway => {
   }
 }
 
+/** The node at the address of its control calls, which may be another one than that of its OpenAI endpoint. */
+const controlled = (node: NodeDescription): NodeDescription =>
+  node.residencyUrl === undefined ? node : { ...node, url: node.residencyUrl }
+
 /** Fails a call that was never sent, in a later turn: a listener hears nothing while `forward` still runs. */
 const refuse = (clock: Clock, listener: ReplyListener, signal: AbortSignal, message: string): Flow => {
   const failure: Failure = { class: 'protocol', message, bytes: 0, elapsedMs: 0 }
   later(signal, () => listener.failed(failure))
   return idleFlow(clock)
+}
+
+const answer = (listener: ReplyListener, { contentType, body }: OwnAnswer): void => {
+  listener.started({ status: 200, headers: { 'content-type': contentType }, body }, 0)
+  listener.finished({ end: 'completed', status: 200, bytes: body.length, durationMs: 0 })
 }
 
 const later = (signal: AbortSignal, tell: () => void): void =>

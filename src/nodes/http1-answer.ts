@@ -85,13 +85,15 @@ export class Answer implements UpstreamReply {
     if (!error && this.#decoder?.endsWithConnection) this.#finish(0)
     else if (this.#decoder) this.fail('reset', 'the node closed the connection in the middle of its answer')
     else if (this.#arrived) this.fail('reset', 'the node closed the connection in the head of its answer')
-    else this.fail('reset', `the node closed the ${reused ? 'kept-alive ' : ''}connection before its answer began`)
+    else if (reused) this.fail('reset', 'the node closed the kept-alive connection before its answer began', true)
+    else this.fail('reset', 'the node closed the connection before its answer began')
   }
 
-  fail(kind: Failure['class'], message: string): void {
+  fail(kind: Failure['class'], message: string, stale = false): void {
     if (this.#ended || this.#fault) return
     const elapsedMs = this.#now() - this.#sentAt
-    const fault = new NodeFault({ class: kind, message, bytes: this.#received, elapsedMs })
+    const failure = { class: kind, message, bytes: this.#received, elapsedMs }
+    const fault = new NodeFault(stale ? { ...failure, stale } : failure)
     this.#fault = fault
     this.#signal.removeEventListener('abort', this.#onAbort)
     if (!this.#decoder) this.#rejectHead(fault)

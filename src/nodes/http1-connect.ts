@@ -59,7 +59,11 @@ export const connect = (target: Target, options: ConnectOptions): Promise<Connec
     }
     const onAbort = (): void => failed('connect', 'the request was cancelled')
     const timer = setTimeout(
-      () => failed('connect_timeout', `no connection to ${target.host} within ${options.timeoutMs} ms`),
+      () =>
+        failed(
+          'connect_timeout',
+          `no connection to ${target.host} within ${options.timeoutMs} ms (limits.connect_timeout)`,
+        ),
       options.timeoutMs,
     )
     signal.addEventListener('abort', onAbort)

@@ -48,7 +48,8 @@ export const parseHead = (bytes: Buffer): ResponseHead => {
   const match = STATUS_LINE.exec(line(text, 0, end))
   if (!match) throw new FramingError('the answer does not begin with an HTTP/1.x status line')
 
-  const headers: Record<string, string> = Object.create(null)
+  // A literal: objects of `Object.create(null)` are dictionaries, several times as slow for a handful of names.
+  const headers = { __proto__: null } as unknown as Record<string, string>
   for (let start = end + 1; ; start = end + 1) {
     end = text.indexOf('\n', start)
     const entry = line(text, start, end)
@@ -103,6 +104,7 @@ const framingOf = (status: number, headers: Readonly<Record<string, string>>): F
 }
 
 const parseLength = (value: string): number => {
+  if (/^\d{1,15}$/.test(value)) return Number(value)
   const [first = '', ...repeated] = value.split(',').map((part) => part.trim())
   if (!/^\d{1,15}$/.test(first) || repeated.some((part) => part !== first)) {
     throw new FramingError('the answer has an invalid content-length')

@@ -11,7 +11,7 @@ export interface IdlePool {
   count(): number
 }
 
-export const createIdlePool = (idleMs: number, maxPerOrigin: number, now: () => number): IdlePool => {
+export const createIdlePool = (idleMs: () => number, maxPerOrigin: number, now: () => number): IdlePool => {
   /** Per origin from oldest to newest. An origin without idle connections has no entry. */
   const stacks = new Map<string, Connection[]>()
   let sweep: ReturnType<typeof setTimeout> | undefined
@@ -31,7 +31,7 @@ export const createIdlePool = (idleMs: number, maxPerOrigin: number, now: () => 
   /** One timer for all, only while there is something to close; it does not keep the process alive. */
   const planSweep = (): void => {
     if (sweep) return
-    sweep = setTimeout(closeExpired, idleMs)
+    sweep = setTimeout(closeExpired, idleMs())
     sweep.unref()
   }
 
@@ -47,7 +47,7 @@ export const createIdlePool = (idleMs: number, maxPerOrigin: number, now: () => 
       return undefined
     },
     put(connection, reusableMs) {
-      connection.reusableUntil = now() + Math.min(idleMs, reusableMs)
+      connection.reusableUntil = now() + Math.min(idleMs(), reusableMs)
       const { origin } = connection.target
       const stack = stacks.get(origin)
       if (!stack) stacks.set(origin, [connection])

@@ -6,7 +6,7 @@ import { encodeRequest, parseTarget, splitUrl, type Target } from './http1-reque
 import type { UpstreamClient } from './upstream'
 
 export interface UpstreamOptions {
-  /** An idle connection is not reused after this. */
+  /** An idle connection is not reused after this. Read when one becomes idle. */
   readonly idleMs: number
   /** ms since the epoch. */
   now(): number
@@ -28,7 +28,7 @@ const MAX_TARGETS = 1_024
  */
 export const createUpstreamClient = (options: UpstreamOptions): UpstreamClient => {
   const now = (): number => options.now()
-  const pool = createIdlePool(options.idleMs, options.maxIdlePerOrigin ?? MAX_IDLE_PER_ORIGIN, now)
+  const pool = createIdlePool(() => options.idleMs, options.maxIdlePerOrigin ?? MAX_IDLE_PER_ORIGIN, now)
   const targets = new Map<string, Target>()
   let open = 0
 
@@ -64,6 +64,7 @@ export const createUpstreamClient = (options: UpstreamOptions): UpstreamClient =
       const target = targetOf(origin)
       const bytes = encodeRequest(target.host, path, request)
       let connection = pool.take(target)
+      const isReused = connection !== undefined
       if (!connection) {
         connection = await dial(target, request.connectTimeoutMs, request.signal)
         if (request.signal.aborted) {
@@ -71,6 +72,7 @@ export const createUpstreamClient = (options: UpstreamOptions): UpstreamClient =
           throw cancelled()
         }
       }
+      request.onSending?.(isReused)
       return connection.exchange(bytes, request.signal)
     },
     async knock(url, timeoutMs, signal) {

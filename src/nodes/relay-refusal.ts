@@ -5,6 +5,9 @@ import type { UpstreamReply } from './upstream'
 /** An error answer longer than this is not read to its end. */
 const ERROR_BODY_BYTES = 1024 * 1024
 const BUSY = /server busy|queue is full/i
+/** How engines say that they do not know a model. */
+const MISSING =
+  /\bmodel\b.{0,200}\b(?:does not exist|not found)\b|\bno (?:router|local server)\b.*\bmodel\b|invalid model identifier/i
 
 /** Why an answer's content cannot be the answer to an inference request, whatever its status. */
 export const unusableContent = (reply: UpstreamReply): string | undefined => {
@@ -16,12 +19,13 @@ export const unusableContent = (reply: UpstreamReply): string | undefined => {
 
 /**
  * What an answer outside 2xx means for the router. `rejected`: the request itself is wrong, so no other node would take
- * it. 401 and 403 are about the router's own credential, 408 and 425 about this moment: both concern this node only.
+ * it. `model_missing`: this node lists the model and does not have it; another one may. 401 and 403 are about the router's own credential, 408 and 425 about this moment: both concern this node only.
  */
 export const refusalClass = (reply: UpstreamReply, body: Uint8Array): Failure['class'] => {
   const { status } = reply
   if (status === 429) return 'overloaded'
   if (status === 503 && BUSY.test(textOf(body))) return 'overloaded'
+  if ((status === 404 || status === 400) && MISSING.test(errorText(textOf(body)))) return 'model_missing'
   const isOurs = status === 401 || status === 403 || status === 408 || status === 425
   return status >= 400 && status < 500 && !isOurs && !isHtml(reply) ? 'rejected' : 'status'
 }

@@ -10,6 +10,8 @@ import type { UpstreamReply } from './upstream'
 /** An answer that is not streamed is kept back up to here, so that another node can still replace one that dies. */
 const WHOLE_LIMIT_BYTES = 1024 * 1024
 
+const TIMEOUTS: ReadonlySet<Failure['class']> = new Set(['first_byte_timeout', 'idle_timeout', 'total_cap'])
+
 export interface RelayOptions {
   readonly call: Call
   readonly exchange: Exchange
@@ -38,6 +40,7 @@ export class Relay {
   #held: Uint8Array[] = []
   #heldBytes = 0
   #sentBytes = 0
+  #tellAbandoned: (() => void) | undefined
   #isOver = false
 
   constructor(options: RelayOptions) {
@@ -67,6 +70,7 @@ export class Relay {
 
   async #carry(reply: UpstreamReply): Promise<void> {
     this.flow.lastByteAt = this.#options.clock.now()
+    this.flow.isUnproven = false
     if (reply.status < 200 || reply.status > 299) return this.#refused(reply)
     const unusable = unusableContent(reply)
     if (unusable) return this.#fail(this.#failure('bad_content', unusable, reply.status))
@@ -120,7 +124,10 @@ export class Relay {
     const { sentAt, firstByteAt } = this.#timing
     const status = this.#reply?.status ?? 200
     const headers = { 'content-type': transform.contentType }
-    this.#options.listener.started({ status, headers, body }, Math.max(0, firstByteAt - sentAt))
+    const onAbandoned = (tell: () => void): void => {
+      this.#tellAbandoned = tell
+    }
+    this.#options.listener.started({ status, headers, body, onAbandoned }, Math.max(0, firstByteAt - sentAt))
   }
 
   /** Waits until the client wants what is held, then gives it. Meanwhile nothing is read from the node. */
@@ -171,8 +178,8 @@ export class Relay {
   #broken(error: unknown): void {
     if (this.#isOver) return
     const fault = error instanceof NodeFault ? error.failure : undefined
-    const failure = fault
-      ? this.#failure(fault.class, fault.message)
+    const failure: Failure = fault
+      ? { ...this.#failure(fault.class, fault.message), ...(fault.stale && { stale: fault.stale }) }
       : this.#failure('protocol', 'the answer of the node could not be read')
     const transform = this.#transform
     // A node that resets after its end marker has said everything.
@@ -196,10 +203,10 @@ export class Relay {
 
   #writeError(outlet: Outlet, failure: Failure): void {
     const { call, exchange } = this.#options
-    const isTimeout = failure.class === 'idle_timeout' || failure.class === 'first_byte_timeout'
+    const isTimeout = TIMEOUTS.has(failure.class)
     const error = new RouterError(
       isTimeout ? 'upstream_timeout' : 'upstream_failed',
-      `The answer broke off: ${failure.message}.`,
+      `The answer of ${call.node.name} broke off: ${failure.message.replace(/\.$/, '')}.`,
       { requestId: call.request, nodes: [{ node: call.node.name, reason: failure.class }] },
     )
     const bytes = exchange.inBandError(error)
@@ -239,6 +246,7 @@ export class Relay {
     if (this.#isOver) return
     this.#over()
     this.#outlet?.abort('the request was cancelled')
+    this.#tellAbandoned?.()
   }
 
   #over(): void {

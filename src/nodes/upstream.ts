@@ -21,6 +21,8 @@ export interface UpstreamSend {
   readonly body: Uint8Array
   readonly connectTimeoutMs: number
   readonly signal: AbortSignal
+  /** Told right before the request is written: whether its connection has carried another before. */
+  onSending?(reused: boolean): void
 }
 
 export interface UpstreamReply {

@@ -37,13 +37,22 @@ const NOTABLE_MS = 100
 /** The one-line reason of the placement that counts: the last one that put the request on a node, else the last one. */
 export const because = (record: DecisionRecord): Because => {
   const round = decidingRound(record)
-  if (round?.decision.node === undefined || !isPlacing(round.decision)) {
-    return { code: 'held', sentence: whyHeld(record, round) }
-  }
-  const placed: Placed = { record, round, node: round.decision.node, model: round.decision.model ?? record.asked.model }
+  const placed = placedIn(record, round)
+  if (placed === undefined) return { code: 'held', sentence: whyHeld(record, round) }
   const code = codeOf(placed)
   return { code, sentence: SENTENCES[code](placed) + afterWaiting(record.phases) }
 }
+
+/** The code alone, for every answer's headers. */
+export const becauseCode = (record: DecisionRecord, round = decidingRound(record)): BecauseCode => {
+  const placed = placedIn(record, round)
+  return placed === undefined ? 'held' : codeOf(placed)
+}
+
+const placedIn = (record: DecisionRecord, round: Round | undefined): Placed | undefined =>
+  round?.decision.node === undefined || !isPlacing(round.decision)
+    ? undefined
+    : { record, round, node: round.decision.node, model: round.decision.model ?? record.asked.model }
 
 /** The round that `because` speaks of. */
 export const decidingRound = (record: DecisionRecord): Round | undefined =>
@@ -66,8 +75,10 @@ const isPlacing = ({ kind }: Decision): boolean => kind === 'start' || kind === 
 const isCode = (reason: string): reason is BecauseCode => CODES.some((code) => code === reason)
 
 /** A retry or another model says more than how the node was found; then the policy's own reason counts. */
-const codeOf = ({ record, round, model }: Placed): BecauseCode => {
-  if (retriedFrom(record)) return 'retried'
+const codeOf = ({ record, round, node, model }: Placed): BecauseCode => {
+  const failed = retriedFrom(record)
+  // Where the node itself failed and no other took over, its own placement is still the one that counts.
+  if (failed && failed.node !== node) return 'retried'
   const first = record.models[0]
   if (first !== undefined && !sameModel(first, model)) return 'fallback'
   if (isCode(round.decision.reason)) return round.decision.reason
@@ -114,8 +125,11 @@ const afterWaiting = (phases: readonly Phase[]): string => {
 }
 
 /** Time spent in the named phases, in ms; an open phase has no length yet. */
-export const sumOf = (phases: readonly Phase[], ...names: readonly Phase['name'][]): number =>
-  phases.reduce((sum, { name, fromMs, toMs }) => (names.includes(name) ? sum + (toMs ?? fromMs) - fromMs : sum), 0)
+export const sumOf = (phases: readonly Phase[], ...names: readonly Phase['name'][]): number => {
+  let sum = 0
+  for (const { name, fromMs, toMs } of phases) if (names.includes(name)) sum += (toMs ?? fromMs) - fromMs
+  return sum
+}
 
 const whyHeld = (record: DecisionRecord, round: Round | undefined): string => {
   if (!round) return record.outcome?.message ?? 'it was not placed'

@@ -4,10 +4,12 @@ import { recordMatches } from '../domain/record-keys'
 import type { DecisionQuery, Decisions } from '../ports/decisions'
 import { addFailure, addPhase, addRound, beginRecord, type Draft, settle } from './record-builder'
 import type { Sink } from './journal'
+import { createRecent } from './recent'
 
 /** Where settled records outlive the process. `save` only takes the record; writing it is done later, in batches. */
 export interface RecordStore extends Decisions {
-  save(record: DecisionRecord): void
+  /** `text` is the record's JSON. */
+  save(record: DecisionRecord, text: string): void
 }
 
 export interface DecisionsOptions {
@@ -18,21 +20,50 @@ export interface DecisionsOptions {
   readonly keep?: number
 }
 
+/** The records that answers are just being made from; the others are text. */
+const FRESH = 128
+
+/** A settled record at rest: one text instead of some forty objects that every garbage collection would walk. */
+interface Packed {
+  readonly at: number
+  readonly text: string
+}
+
+const unpacked = ({ text }: Packed): DecisionRecord => JSON.parse(text) as DecisionRecord
+
 /** Builds the decision record of every request from facts, and answers for running, recent and stored ones. */
 export const createDecisions = ({ version, store, keep = 2_000 }: DecisionsOptions): Decisions & Sink => {
   const running = new Map<string, Draft>()
   /** In the order in which they settled. */
-  const settled = new Map<string, DecisionRecord>()
+  const settled = createRecent<Packed>(keep)
+  const fresh = createRecent<DecisionRecord>(Math.min(FRESH, keep))
   let newest: DecisionRecord | undefined
 
   const finish = (draft: Draft): void => {
     running.delete(draft.id)
-    settled.set(draft.id, draft)
-    if (settled.size > keep) {
-      const oldest = settled.keys().next()
-      if (!oldest.done) settled.delete(oldest.value)
+    const text = JSON.stringify(draft)
+    fresh.set(draft.id, draft)
+    settled.set(draft.id, { at: draft.at, text })
+    store?.save(draft, text)
+  }
+
+  const inMemory = (id: string): DecisionRecord | undefined => {
+    const known = running.get(id) ?? fresh.get(id)
+    if (known !== undefined) return known
+    const packed = settled.get(id)
+    return packed && unpacked(packed)
+  }
+
+  /** Those that match, newest first; no more of them is unpacked than it takes. */
+  const matching = (query: DecisionQuery): DecisionRecord[] => {
+    const found: DecisionRecord[] = []
+    const newestFirst = [...running.values(), ...settled.values()].sort((a, b) => b.at - a.at)
+    for (const one of newestFirst) {
+      if (found.length === query.limit) break
+      const record = 'text' in one ? unpacked(one) : one
+      if (recordMatches(record, query)) found.push(record)
     }
-    store?.save(draft)
+    return found
   }
 
   const hear = (fact: Fact): void => {
@@ -63,20 +94,17 @@ export const createDecisions = ({ version, store, keep = 2_000 }: DecisionsOptio
   }
 
   const list = (query: DecisionQuery): DecisionRecord[] => {
-    const inMemory = [...running.values(), ...settled.values()]
-      .filter((record) => recordMatches(record, query))
-      .sort((a, b) => b.at - a.at)
-      .slice(0, query.limit)
-    if (!store || inMemory.length === query.limit) return inMemory
-    const seen = new Set(inMemory.map(({ id }) => id))
+    const recent = matching(query)
+    if (!store || recent.length === query.limit) return recent
+    const seen = new Set(recent.map(({ id }) => id))
     const older = store.list(query).filter(({ id }) => !seen.has(id))
-    return [...inMemory, ...older].sort((a, b) => b.at - a.at).slice(0, query.limit)
+    return [...recent, ...older].sort((a, b) => b.at - a.at).slice(0, query.limit)
   }
 
   return {
     name: 'decisions',
     hear,
-    get: (id) => running.get(id) ?? settled.get(id) ?? store?.get(id),
+    get: (id) => inMemory(id) ?? store?.get(id),
     last: () => newest ?? store?.last(),
     list,
   }

@@ -3,7 +3,7 @@ import type { Attempt, DecisionRecord, Phase, Round } from '../domain/record'
 import { recordModel, recordNode } from '../domain/record-keys'
 import { because, retriedFrom } from './because'
 import { bestFirst, isChosen, numberText, rankText } from './ranking'
-import { counted, duration, enumerate, needHave, quantity } from './words'
+import { counted, duration, enumerate, needHave } from './words'
 
 /** One line of the story, with the time at which it happened. */
 interface Moment {
@@ -114,14 +114,14 @@ const momentOfPhase = (phase: Phase, record: DecisionRecord): Moment => {
 const phaseDetail = (name: Phase['name'], { asked, outcome }: DecisionRecord): string | undefined => {
   if (name === 'prefill') {
     const isCounted = outcome?.tokensIn !== undefined || asked.promptTokens.basis === 'counted'
-    return `${isCounted ? '' : 'about '}${quantity(outcome?.tokensIn ?? asked.promptTokens.value, 'tokens')}`
+    return `${isCounted ? '' : 'about '}${counted(outcome?.tokensIn ?? asked.promptTokens.value, 'token')}`
   }
   if (name !== 'generating' || outcome?.tokensOut === undefined) return undefined
   const rate =
     outcome.tokensPerSecond === undefined
       ? ''
       : ` at ${numberText(Math.round(outcome.tokensPerSecond * 10) / 10)} tok/s`
-  return `${quantity(outcome.tokensOut, 'tokens')}${rate}`
+  return `${counted(outcome.tokensOut, 'token')}${rate}`
 }
 
 const momentOfFailure = ({
@@ -136,7 +136,7 @@ const momentOfFailure = ({
   retried,
 }: Attempt): Moment => {
   const what = status === undefined ? kind : `${kind} ${status}`
-  const got = bytes > 0 ? `, ${quantity(bytes, 'bytes')} had arrived` : ''
+  const got = bytes > 0 ? `, ${counted(bytes, 'byte')} had arrived` : ''
   const next = retried ? ', tried elsewhere' : ', not tried again'
   return {
     atMs,
@@ -146,7 +146,7 @@ const momentOfFailure = ({
 
 const ENDS: Readonly<Record<string, string>> = {
   completed: 'done',
-  client_disconnected: 'client left',
+  client_disconnected: 'left',
 }
 
 const end = (record: DecisionRecord): string => {
@@ -156,7 +156,7 @@ const end = (record: DecisionRecord): string => {
   const parts = [
     String(status),
     ...(ending === 'completed' ? [] : [`while ${phase}`, ...(code ? [code] : []), ...(message ? [message] : [])]),
-    quantity(bytes, 'bytes'),
+    counted(bytes, 'byte'),
     ...(retries > 0 || retriedFrom(record) ? [`${retries} ${retries === 1 ? 'retry' : 'retries'}`] : []),
   ]
   return line(totalMs, ENDS[ending] ?? ending, parts.join(', '))

@@ -24,6 +24,8 @@ interface Tracked {
   reason: string
   waitedMs: number
   started: boolean
+  /** Attempts that failed and were not followed by another one yet. */
+  failed: { readonly node: string; readonly code: string }[]
 }
 
 /** Counts facts into the families. */
@@ -34,8 +36,9 @@ export const createFactCounters = (families: Families, { models, words }: Labels
 
   const arrived = ({ at, job }: FactOf<'request.arrived'>): void => {
     const { id, asked: model, priority } = job
+    if (job.billingHeaderRemoved) families.billingHeaders.add(1)
     const nowhere = { node: '', reason: '', waitedMs: 0, started: false }
-    running.set(id, { model, priority, phase: 'placing', since: at, ...nowhere })
+    running.set(id, { model, priority, phase: 'placing', since: at, failed: [], ...nowhere })
   }
 
   const placed = ({ request, policy, decision, tookMs, verdicts }: FactOf<'request.placed'>): void => {
@@ -45,7 +48,7 @@ export const createFactCounters = (families: Families, { models, words }: Labels
       if (verdict.verdict === 'eliminated') families.eliminations.add(1, verdict.node, verdict.reason)
     }
     const tracked = running.get(request)
-    if (tracked) tracked.reason = decision.reason
+    if (tracked) tracked.reason = decision.kind === 'hold' ? lackOf(verdicts) : decision.reason
   }
 
   const leavePhase = (tracked: Tracked, at: number, outcome: string): void => {
@@ -62,7 +65,9 @@ export const createFactCounters = (families: Families, { models, words }: Labels
     tracked.since = at
     tracked.node = node ?? ''
     if (model !== undefined) tracked.model = model
-    if (phase !== 'prefill' || tracked.started) return
+    if (phase !== 'prefill') return
+    for (const { node: failed, code } of tracked.failed.splice(0)) families.retries.add(1, failed, code)
+    if (tracked.started) return
     tracked.started = true
     families.queueWait.observe(tracked.waitedMs / 1000, tracked.node, tracked.priority)
   }
@@ -74,6 +79,7 @@ export const createFactCounters = (families: Families, { models, words }: Labels
     families.requests.add(1, node, model, dialect, end)
     families.latency.observe((at - arrivedAt) / 1000, node, end)
     if (ttftMs !== undefined) families.firstToken.observe(ttftMs / 1000, node, residency ?? '')
+    if (outcome.tokensPerSecond) families.perOutputToken.observe(1 / outcome.tokensPerSecond, node)
     if (residency === 'resident') families.residencyHits.add(1, node, model)
     if (residency === 'cold') families.residencyMisses.add(1, node, model)
     if (tokensIn > 0) families.tokens.add(tokensIn, node, model, 'input')
@@ -105,7 +111,7 @@ export const createFactCounters = (families: Families, { models, words }: Labels
         settled(fact)
         break
       case 'attempt.failed':
-        if (fact.retried) families.retries.add(1, fact.node, fact.failure.class)
+        if (fact.retried) running.get(fact.request)?.failed.push({ node: fact.node, code: fact.failure.class })
         break
       case 'load.started':
         loads.set(loadKey(fact.node, fact.model), fact.cause)
@@ -119,6 +125,13 @@ export const createFactCounters = (families: Families, { models, words }: Labels
         break
       case 'actor.failed':
         if (fact.restarted) families.actorRestarts.add(1, fact.machine)
+        break
+      case 'config.applied':
+        families.configSuccess.set(fact.at / 1000)
+        if (fact.cause !== 'start') families.configReloads.add(1, 'applied')
+        break
+      case 'config.rejected':
+        families.configReloads.add(1, 'rejected')
         break
       case 'node.removed':
         for (const family of allFamilies(families)) family.forgetNode(fact.node)
@@ -135,6 +148,12 @@ export const createFactCounters = (families: Families, { models, words }: Labels
   }
 
   return { hear, setStanding }
+}
+
+/** What is missing for a request that nothing can serve: what the first node that was ruled out lacks. */
+const lackOf = (verdicts: FactOf<'request.placed'>['verdicts']): string => {
+  for (const verdict of verdicts) if (verdict.verdict === 'eliminated') return verdict.reason
+  return 'model_absent'
 }
 
 const loadKey = (node: string, model: string): string => `${node}\0${model}`

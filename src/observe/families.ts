@@ -3,6 +3,7 @@ import { createCounter, createGauge, createHistogram, type Family } from './seri
 /** Seconds until the first token, and seconds of waiting. */
 const WAITS = [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 20, 40, 80, 160, 320]
 const LATENCIES = [...WAITS, 640, 1_200]
+const PER_TOKEN = [0.005, 0.01, 0.02, 0.03, 0.05, 0.075, 0.1, 0.15, 0.25, 0.5, 1]
 const PLACEMENTS = [1e-5, 2.5e-5, 5e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 5e-3, 0.01, 0.1]
 const LAGS = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1]
 
@@ -27,6 +28,12 @@ export const createFamilies = () => ({
     help: 'From arrival to the first byte of the answer.',
     labels: ['node', 'residency'],
     bounds: WAITS,
+  }),
+  perOutputToken: createHistogram({
+    name: 'fleet_time_per_output_token_seconds',
+    help: 'Time from one token of a stream to the next, on average over the answer.',
+    labels: ['node'],
+    bounds: PER_TOKEN,
   }),
   queueWait: createHistogram({
     name: 'fleet_queue_wait_seconds',
@@ -128,6 +135,10 @@ export const createFamilies = () => ({
     help: 'Models that left the memory of a node.',
     labels: ['node', 'model', 'by'],
   }),
+  billingHeaders: createCounter({
+    name: 'fleet_billing_headers_removed_total',
+    help: 'Prompts out of which a line was taken that changes with every request.',
+  }),
   actors: createGauge({ name: 'fleet_actors', help: 'Live actors.', labels: ['machine'] }),
   actorRestarts: createCounter({
     name: 'fleet_actor_restarts_total',
@@ -138,6 +149,15 @@ export const createFamilies = () => ({
     name: 'fleet_event_loop_lag_seconds',
     help: 'How late a timer ran.',
     bounds: LAGS,
+  }),
+  configReloads: createCounter({
+    name: 'fleet_config_reloads_total',
+    help: 'Configurations that were read while the router ran, by what came of it.',
+    labels: ['outcome'],
+  }),
+  configSuccess: createGauge({
+    name: 'fleet_config_last_success_timestamp_seconds',
+    help: 'When the configuration in force was last read and found valid, in seconds since the epoch.',
   }),
   buildInfo: createGauge({
     name: 'fleet_build_info',

@@ -1,6 +1,6 @@
 import type { DecisionRecord, Round } from '../domain/record'
 import { recordModel, recordNode } from '../domain/record-keys'
-import { because, decidingRound, retriedFrom, sumOf } from './because'
+import { becauseCode, decidingRound, retriedFrom, sumOf } from './because'
 import { bounded } from './bounds'
 import { bestFirst, isChosen, numberText, rankText } from './ranking'
 
@@ -22,32 +22,36 @@ export const replyHeaders = (
 ): Record<string, string> => {
   const round = decidingRound(record)
   const node = recordNode(record)
-  const retries = record.outcome?.retries ?? record.failures.filter(({ retried }) => retried).length
-  const headers: Record<string, string | undefined> = {
-    'X-Request-Id': record.id,
-    'X-Fleet-Node': node,
-    'X-Fleet-Model': node === undefined ? undefined : recordModel(record),
-    'X-Fleet-Why': whyText(record, round),
-    'X-Fleet-Residency': node === undefined ? undefined : residencyOf(record, round),
-    'X-Fleet-Score': round && scoreText(round),
-    'X-Fleet-Signals': explain && round ? signalsText(round) : undefined,
-    'X-Fleet-Retries': retries > 0 ? String(retries) : undefined,
-    'Server-Timing': timingText(record),
+  const retries = record.outcome?.retries ?? record.failures.reduce((sum, { retried }) => sum + (retried ? 1 : 0), 0)
+  const headers: Record<string, string> = { 'X-Request-Id': printable(record.id) }
+  if (node !== undefined) {
+    headers['X-Fleet-Node'] = printable(node)
+    headers['X-Fleet-Model'] = printable(recordModel(record))
   }
-  const known: Record<string, string> = {}
-  for (const [name, value] of Object.entries(headers)) {
-    if (value !== undefined) known[name] = printable(value)
-  }
-  return known
+  headers['X-Fleet-Why'] = printable(whyText(record, round))
+  if (node !== undefined) headers['X-Fleet-Residency'] = residencyOf(record, round)
+  const score = round && scoreText(round)
+  if (score !== undefined) headers['X-Fleet-Score'] = printable(score)
+  const signals = explain && round ? signalsText(round) : undefined
+  if (signals !== undefined) headers['X-Fleet-Signals'] = printable(signals)
+  if (retries > 0) headers['X-Fleet-Retries'] = String(retries)
+  headers['Server-Timing'] = timingText(record)
+  return headers
 }
 
+const unprintable = /[^\x20-\x7e]/
+
 /** Percent-encodes what is not printable ASCII; a broken surrogate becomes U+FFFD. */
-export const printable = (value: string): string =>
-  bounded(value, MAX_VALUE).replace(/[^\x20-\x7e]+/g, (part) => encodeURIComponent(part.toWellFormed()))
+export const printable = (value: string): string => {
+  const text = bounded(value, MAX_VALUE)
+  return unprintable.test(text)
+    ? text.replace(/[^\x20-\x7e]+/g, (part) => encodeURIComponent(part.toWellFormed()))
+    : text
+}
 
 /** The code, then what it is about: `retried; from=rig`, `fallback; from=smart`, `cold_load; evicts=gemma3:27b`. */
 const whyText = (record: DecisionRecord, round: Round | undefined): string => {
-  const { code } = because(record)
+  const code = becauseCode(record, round)
   if (code === 'retried') return `retried; from=${retriedFrom(record)?.node}`
   if (code === 'fallback') return `fallback; from=${record.models[0]}`
   const evicts = round?.decision.evicts ?? []
@@ -80,9 +84,7 @@ const signalsText = (round: Round): string | undefined => {
   )
 }
 
-const timingText = ({ phases }: DecisionRecord): string =>
-  [
-    `placing;dur=${numberText(sumOf(phases, 'placing'))}`,
-    `waiting;dur=${numberText(sumOf(phases, 'held', 'waiting'))}`,
-    `loading;dur=${numberText(sumOf(phases, 'loading'))}`,
-  ].join(', ')
+const timingText = ({ phases }: DecisionRecord): string => {
+  const spent = (...names: Parameters<typeof sumOf>[1][]): string => numberText(sumOf(phases, ...names))
+  return `placing;dur=${spent('placing')}, waiting;dur=${spent('held', 'waiting')}, loading;dur=${spent('loading')}`
+}

@@ -9,7 +9,10 @@ export interface LabelLimit {
 const OTHER = 'other'
 
 /** Values with the same key are one, written as the first of them was. */
-export const createLabelLimit = (max: number, keyOf: (value: string) => string = (value) => value): LabelLimit => {
+export const createLabelLimit = (
+  max: () => number,
+  keyOf: (value: string) => string = (value) => value,
+): LabelLimit => {
   const values = new Map<string, string>()
 
   return {
@@ -17,7 +20,7 @@ export const createLabelLimit = (max: number, keyOf: (value: string) => string =
       const key = keyOf(value)
       const known = values.get(key)
       if (known !== undefined) return known
-      if (values.size >= max) return OTHER
+      if (values.size >= max()) return OTHER
       values.set(key, value)
       return value
     },

@@ -1,4 +1,4 @@
-import type { Fact, FactOf, TerminalStatus } from '../domain/facts'
+import type { ConfigProblem, Fact, FactOf, TerminalStatus } from '../domain/facts'
 
 export type Level = 'debug' | 'info' | 'warn' | 'error'
 
@@ -39,6 +39,7 @@ export const levelOf = (fact: Fact): Level => {
     case 'node.breaker':
       return fact.breaker === 'open' ? 'warn' : 'info'
     case 'actor.failed':
+    case 'config.rejected':
       return 'error'
     default:
       return 'info'
@@ -99,6 +100,8 @@ const fieldsOf = (fact: Fact): Fields => {
       return { node: fact.node, model: fact.model, reason: fact.cause, evicts: fact.evicts }
     case 'actor.failed':
       return { actor: fact.actor, machine: fact.machine, reason: fact.message, restarted: fact.restarted }
+    case 'config.rejected':
+      return { cause: fact.cause, problems: fact.problems.map(problemText) }
     case 'fleet.draining':
       return { running: fact.running, grace_ms: fact.graceMs }
     default: {
@@ -107,6 +110,9 @@ const fieldsOf = (fact: Fact): Fields => {
     }
   }
 }
+
+const problemText = ({ file, line, column, message }: ConfigProblem): string =>
+  [[file, line, column].filter((part) => part !== undefined).join(':'), message].filter(Boolean).join(': ')
 
 const placed = ({ request, cause, attempt, policy, verdicts, decision, tookMs }: FactOf<'request.placed'>): Fields => ({
   request,

@@ -1,9 +1,9 @@
-import { destination, pino, stdTimeFunctions } from 'pino'
 import type { Fact } from '../domain/facts'
 import type { Sink } from './journal'
 import { createFolding, type Subject } from './log-folding'
 import { type Fields, type Level, levelOf, lineOf } from './log-lines'
-import { prettyLine } from './log-pretty'
+import { standardOutput } from './log-output'
+import { createLogWriter } from './log-writer'
 
 export interface LogOptions {
   /** `debug`, `info`, `warn`, `error`, `silent`. */
@@ -18,7 +18,9 @@ export interface Log extends Sink {
   info(fields: Fields, message: string): void
   warn(fields: Fields, message: string): void
   error(fields: Fields, message: string): void
-  /** Tells what was folded so far; lines themselves are never held back. */
+  /** From now on at this level and in this form. */
+  configure(options: Pick<LogOptions, 'level' | 'format'>): void
+  /** Tells what was folded so far and writes what is pending; lines wait at most until the end of the turn. */
   flush(): void
 }
 
@@ -27,28 +29,17 @@ export interface Log extends Sink {
  * Equal warnings of one node or actor within 10 s are written once and counted.
  */
 export const createLog = ({ level, format, write }: LogOptions): Log => {
-  const isPretty = format === 'pretty' || (format === 'auto' && write === undefined && process.stdout.isTTY === true)
-  const out = write ?? lineWriter()
-  const logger = pino(
-    {
-      level,
-      base: null,
-      timestamp: stdTimeFunctions.isoTime,
-      formatters: { level: (label) => ({ level: label }) },
-    },
-    { write: isPretty ? (line: string) => out(`${prettyLine(line)}\n`) : out },
-  )
-  const enabled: Readonly<Record<Level, boolean>> = {
-    debug: logger.isLevelEnabled('debug'),
-    info: logger.isLevelEnabled('info'),
-    warn: logger.isLevelEnabled('warn'),
-    error: logger.isLevelEnabled('error'),
-  }
+  const output = write === undefined ? standardOutput() : undefined
+  const out = write ?? ((line: string) => output?.write(line))
+  const isForPeople = write === undefined && process.stdout.isTTY === true
+  const writerFor = (options: Pick<LogOptions, 'level' | 'format'>) =>
+    createLogWriter(options.level, options.format === 'pretty' || (options.format === 'auto' && isForPeople), out)
+  let writer = writerFor({ level, format })
   const folding = createFolding()
 
   const tellFolded = (nowMs?: number): void => {
     for (const { what, subject, count } of folding.collect(nowMs)) {
-      logger.warn({ ...subject, repeated: count }, what)
+      writer.write('warn', { ...subject, repeated: count }, what)
     }
   }
 
@@ -56,19 +47,19 @@ export const createLog = ({ level, format, write }: LogOptions): Log => {
     tellFolded(nowMs)
     const folds = at === 'warn' || at === 'error'
     if (folds && !folding.admits(message, subjectOf(fields), nowMs)) return
-    logger[at](fields, message)
+    writer.write(at, fields, message)
   }
 
   const direct =
     (at: Level) =>
     (fields: Fields, message: string): void => {
-      if (enabled[at]) put(at, fields, message, Date.now())
+      if (writer.isEnabled(at)) put(at, fields, message, Date.now())
     }
 
   return {
     name: 'log',
     hear: (fact: Fact) => {
-      if (!enabled[levelOf(fact)]) return
+      if (!writer.isEnabled(levelOf(fact))) return
       const line = lineOf(fact)
       put(line.level, line.fields, line.message, fact.at)
     },
@@ -76,20 +67,19 @@ export const createLog = ({ level, format, write }: LogOptions): Log => {
     info: direct('info'),
     warn: direct('warn'),
     error: direct('error'),
-    flush: () => tellFolded(),
+    configure: (next) => {
+      writer = writerFor(next)
+    },
+    flush: () => {
+      tellFolded()
+      output?.flush()
+    },
   }
 }
 
-const subjectOf = ({ node, actor }: Fields): Subject => {
+/** A configuration with another first problem is another warning: whoever edits it wants to see the next one at once. */
+const subjectOf = ({ node, actor, problems }: Fields): Subject => {
+  if (Array.isArray(problems)) return { problem: String(problems[0]) }
   if (typeof node === 'string') return { node }
   return typeof actor === 'string' ? { actor } : {}
-}
-
-const STDOUT = 1
-
-const lineWriter = (): ((line: string) => void) => {
-  const stdout = destination({ dest: STDOUT, sync: true })
-  // A reader that went away (`fleet serve | head`) must not end the router.
-  stdout.on('error', () => undefined)
-  return (line) => void stdout.write(line)
 }

@@ -11,7 +11,7 @@ import { registerProcessMetrics } from './process-metrics'
 export interface MetricsOptions {
   /** For metrics that others add to the same page; `process_*` are registered here. */
   readonly registry?: Registry
-  /** Different model names in labels; further ones are `other`. */
+  /** Different model names in labels; further ones are `other`. Read at each new name. */
   readonly maxModels: number
   /** How the fleet stands; asked at each scrape. */
   snapshot(): { readonly nodes: readonly NodeView[]; readonly overview: Overview }
@@ -35,10 +35,10 @@ const MAX_WORDS = 64
 
 /** Counts facts as they come and sets gauges from a snapshot at each scrape. */
 export const createMetrics = (options: MetricsOptions): Metrics => {
-  const { registry = new Registry(), maxModels, snapshot, actors, commit = '' } = options
+  const { registry = new Registry(), snapshot, actors, commit = '' } = options
   const families = createFamilies()
-  const models = createLabelLimit(maxModels, modelKey)
-  const counters = createFactCounters(families, { models, words: createLabelLimit(MAX_WORDS) })
+  const models = createLabelLimit(() => options.maxModels, modelKey)
+  const counters = createFactCounters(families, { models, words: createLabelLimit(() => MAX_WORDS) })
   registerProcessMetrics(registry)
 
   const setGauges = (): void => {

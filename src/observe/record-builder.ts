@@ -92,12 +92,19 @@ export const addFailure = (draft: Draft, { at, node, model, failure, retried }: 
 export const settle = (draft: Draft, { at, outcome, residency }: FactOf<'request.settled'>): void => {
   const totalMs = sinceArrival(draft, at)
   closePhase(draft, totalMs)
+  draft.failures.splice(0, Infinity, ...followed(draft.failures, outcome.retries))
   draft.outcome = {
     ...outcome,
     ...(outcome.message !== undefined && { message: bounded(outcome.message, MAX_MESSAGE) }),
     totalMs,
     ...(residency !== undefined && { residency }),
   }
+}
+
+/** Failures after which there was another attempt are marked; a last one may have found nobody to take over. */
+const followed = (failures: readonly Attempt[], retries: number): readonly Attempt[] => {
+  let left = retries
+  return failures.map((failure) => (failure.retried && left-- <= 0 ? { ...failure, retried: false } : failure))
 }
 
 const closePhase = (draft: Draft, toMs: number): void => {

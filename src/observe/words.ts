@@ -18,6 +18,7 @@ const PREDICATES: Readonly<Record<string, string>> = {
   paused: 'is paused or draining',
   breaker_open: 'failed too often and is left alone for now',
   not_inventoried: 'has not told its models yet',
+  queue_full: 'has a full queue',
   not_listed: 'may not serve the model',
   pinned_elsewhere: 'is not the node that was asked for',
   failed_before: 'already failed this request',

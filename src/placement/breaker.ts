@@ -2,9 +2,11 @@ import type { Failure } from '../domain/facts'
 
 /**
  * The breaker counts what the node did wrong: broken connections, its own 5xx, broken streams. Overload, the client's
- * errors and cancels, and refusals of our own say nothing about it.
+ * errors and cancels, a model that is not there, refusals of our own and an idle connection that had died unnoticed say
+ * nothing about it.
  */
-export const countsAgainstNode = ({ class: kind }: Failure): boolean => kind !== 'rejected' && kind !== 'overloaded'
+export const countsAgainstNode = ({ class: kind, stale }: Failure): boolean =>
+  kind !== 'rejected' && kind !== 'overloaded' && kind !== 'model_missing' && stale !== true
 
 export const failuresWithin = (failures: readonly { readonly at: number }[], now: number, windowMs: number): number =>
   failures.reduce((count, { at }) => count + (now - at < windowMs ? 1 : 0), 0)

@@ -4,15 +4,17 @@ import type { Candidate } from '../domain/placement'
  * Which idle models a load has to push out, least recently used first; empty when it fits beside them, undefined when it
  * cannot be done without touching a model that is answering, or when nobody knows.
  *
- * Where memory and cap are unknown the engine decides by itself what to evict, so nothing may be answering there.
+ * Where memory or cap is unknown the engine decides by itself what to evict, so nothing may be answering there, unless
+ * it held as many models at once before.
  */
 export const evictionsFor = (candidate: Candidate): readonly string[] | undefined => {
-  const { availableGb, costGb, maxResident, others } = candidate
+  const { availableGb, costGb, maxResident, mostResident = 1, others } = candidate
   const idle = others.filter((other) => !other.busy)
   const someBusy = idle.length < others.length
   const evicts: string[] = []
 
-  const overCap = maxResident === undefined ? 0 : others.length + 1 - maxResident
+  const cap = maxResident ?? (someBusy ? mostResident : undefined)
+  const overCap = cap === undefined ? 0 : others.length + 1 - cap
   if (overCap > idle.length) return undefined
   for (const other of idle.slice(0, Math.max(0, overCap))) evicts.push(other.name)
 
@@ -28,4 +30,17 @@ export const evictionsFor = (candidate: Candidate): readonly string[] | undefine
     room += other.memoryGb ?? 0
   }
   return room >= costGb ? evicts : undefined
+}
+
+/**
+ * Another model is being loaded, or was since the last report, and nobody can tell whether the engine pushed this one out
+ * for it: a request could make it load once more, and push out one that is answering.
+ */
+export const isAtRisk = (candidate: Candidate): boolean => {
+  const { loading, model, availableGb, maxResident, mostResident = 1, others, resident } = candidate
+  const isUnseen = (loading !== undefined && loading !== model) || candidate.isUnverified === true
+  if (!isUnseen || maxResident !== undefined) return false
+  const isListed = loading === undefined || loading === model || others.some(({ name }) => name === loading)
+  const count = others.length + (resident === undefined ? 0 : 1) + (isListed ? 0 : 1)
+  return availableGb === undefined || count > mostResident
 }

@@ -19,6 +19,12 @@ export interface Load {
   readonly startedAt: number
   readonly evicts: readonly string[]
   readonly costGb?: number
+  /** The window that it is loaded with. */
+  readonly contextTokens?: number
+  /** The request that makes the engine load it. */
+  readonly request?: string
+  /** When that request was over, in ms since the epoch; what is in memory since is for the next report to tell. */
+  readonly overAt?: number
 }
 
 interface Account {
@@ -42,7 +48,7 @@ export interface Ledger {
   /** What the request held, now free. */
   release(request: string): Reservation | undefined
   held(request: string): Reservation | undefined
-  /** The slot stays taken although its request is gone; `release` with the returned key frees it. */
+  /** The slot stays taken although its request has left it; the reservation goes on under the returned `request`. */
   linger(request: string): Reservation | undefined
   beginLoad(load: Load): void
   endLoad(node: string): Load | undefined
@@ -50,6 +56,10 @@ export interface Ledger {
   loads(): readonly Load[]
   bind(node: string, model: string): void
   unbind(node: string, model: string): void
+  /** Nobody is bound there, or without a name anywhere, any more, and no slot is promised. */
+  unbindAll(queue?: { readonly node: string; readonly model: string }): void
+  /** Everything that is reserved. */
+  reservations(): readonly Reservation[]
   /** Promises a slot to the head of the queue; `settleGrant` takes the promise back once it answered. */
   grant(node: string, model: string): void
   settleGrant(node: string, model: string): void
@@ -59,6 +69,10 @@ export interface Ledger {
   /** Those queues. */
   boundQueues(): readonly { readonly node: string; readonly model: string }[]
   nodeInFlight(node: string): number
+  /** Slots promised on the node, of whatever model. */
+  nodeGranted(node: string): number
+  /** Keys of the models that hold a slot of the node. */
+  busyModels(node: string): readonly string[]
   /** Reservations on the node (of the model, where given), in the order in which they were made. */
   on(node: string, model?: string): readonly Reservation[]
   /** Takes in the engine's own running count; returns how many of ours it no longer runs. */
@@ -80,6 +94,7 @@ export const createLedger = (): Ledger => {
   const loads = new Map<string, Load>()
   const choices = new Map<string, number>()
   let turn = 0
+  let lingers = 0
   let bound = 0
 
   const open = (node: string, model: string): Account => {
@@ -89,6 +104,16 @@ export const createLedger = (): Ledger => {
     accounts.set(node, ofNode)
     ofNode.set(key, account)
     return account
+  }
+
+  const reserve = (reservation: Reservation): void => {
+    if (reservations.has(reservation.request)) throw new Error(`${reservation.request} holds a reservation already`)
+    reservations.set(reservation.request, reservation)
+    const ofNode = byNode.get(reservation.node) ?? new Set()
+    byNode.set(reservation.node, ofNode.add(reservation))
+    const account = open(reservation.node, reservation.model)
+    account.reserved += 1
+    account.peak = Math.max(account.peak, account.reserved)
   }
 
   const release = (request: string): Reservation | undefined => {
@@ -103,23 +128,19 @@ export const createLedger = (): Ledger => {
   }
 
   return {
-    reserve: (reservation) => {
-      if (reservations.has(reservation.request)) throw new Error(`${reservation.request} holds a reservation already`)
-      reservations.set(reservation.request, reservation)
-      const ofNode = byNode.get(reservation.node) ?? new Set()
-      byNode.set(reservation.node, ofNode.add(reservation))
-      const account = open(reservation.node, reservation.model)
-      account.reserved += 1
-      account.peak = Math.max(account.peak, account.reserved)
-    },
+    reserve,
     release,
     held: (request) => reservations.get(request),
     linger: (request) => {
-      const held = reservations.get(request)
-      if (held === undefined || held.state === 'lingering') return undefined
-      held.state = 'lingering'
+      const load = loads.get(reservations.get(request)?.node ?? '')
+      const held = release(request)
+      if (held === undefined) return undefined
+      // Under a name of its own: the request may be back for another attempt, or gone.
+      const kept: Reservation = { ...held, request: `${request}#${++lingers}`, state: 'lingering' }
+      reserve(kept)
       open(held.node, held.model).lingering += 1
-      return held
+      if (load?.request === request) loads.set(held.node, { ...load, request: kept.request })
+      return kept
     },
     beginLoad: (load) => void loads.set(load.node, load),
     endLoad: (node) => {
@@ -139,6 +160,15 @@ export const createLedger = (): Ledger => {
       account.bound -= 1
       bound -= 1
     },
+    unbindAll: (queue) => {
+      const of = queue === undefined ? [...accounts.values()].flatMap((ofNode) => [...ofNode.values()]) : []
+      for (const account of queue === undefined ? of : [open(queue.node, queue.model)]) {
+        bound -= account.bound
+        account.bound = 0
+        account.granted = 0
+      }
+    },
+    reservations: () => [...reservations.values()],
     grant: (node, model) => {
       open(node, model).granted += 1
     },
@@ -154,7 +184,14 @@ export const createLedger = (): Ledger => {
         : [...accounts].flatMap(([node, ofNode]) =>
             [...ofNode].flatMap(([model, account]) => (account.bound > 0 ? [{ node, model }] : [])),
           ),
+    nodeGranted: (node) => {
+      let granted = 0
+      for (const account of accounts.get(node)?.values() ?? []) granted += account.granted
+      return granted
+    },
     nodeInFlight: (node) => byNode.get(node)?.size ?? 0,
+    busyModels: (node) =>
+      [...(accounts.get(node) ?? [])].flatMap(([key, account]) => (account.reserved > 0 ? [key] : [])),
     on: (node, model) => {
       const all = [...(byNode.get(node) ?? [])]
       if (model === undefined) return all

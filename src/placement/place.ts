@@ -36,10 +36,15 @@ export const place = (
   policy: Policy,
   context: PolicyContext,
   excluded: ReadonlySet<string>,
+  queueLimit?: number,
 ): Placement => {
   const survivors: Candidate[] = []
   const eliminated: Eliminated[] = []
-  const filterContext = { now: context.now, excluded }
+  const filterContext = {
+    now: context.now,
+    excluded,
+    ...(policy.binding === 'early' && queueLimit !== undefined ? { queueLimit } : {}),
+  }
   for (const candidate of candidates) {
     const reason = eliminate(candidate, job, filterContext)
     if (reason === undefined) survivors.push(candidate)

@@ -137,7 +137,9 @@ export const createRoom = (): Room => {
     get: (request) => entries.get(request),
     hasElder: (job, excluded) => {
       const head = groups.get(groupOf(job, excluded))?.head
-      return head !== undefined && RANK[head.job.priority] <= RANK[job.priority] && head.job.arrivedAt <= job.arrivedAt
+      if (head === undefined) return false
+      const priority = RANK[head.job.priority] - RANK[job.priority]
+      return priority !== 0 ? priority < 0 : head.job.arrivedAt <= job.arrivedAt
     },
     heads: () => sorted([...groups.values()].flatMap((group) => (group.head === undefined ? [] : [group.head]))),
     held: () => (held === 0 ? [] : sorted([...entries.values()].filter((entry) => entry.standing === 'held'))),

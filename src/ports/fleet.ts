@@ -40,6 +40,8 @@ export interface NodeView {
   readonly breakerRetryAt?: number
   /** One word for people: `online`, `suspect`, `offline`, `paused`, `draining`, `circuit_open`, `quarantined`, `unknown`. */
   readonly state: string
+  /** What to do about something odd that it reports, one sentence. */
+  readonly hint?: string
   readonly lastReportAt?: number
   readonly pollMs?: number
   readonly pressure?: Pressure

@@ -7,6 +7,8 @@ export interface Reply {
   readonly status: number
   readonly headers: Readonly<Record<string, string>>
   readonly body: ReadableStream<Uint8Array> | Uint8Array
+  /** Told when the body was broken off because the client does not read it: nothing that is written reaches it. */
+  onAbandoned?(tell: () => void): void
 }
 
 export interface ReplySummary {
@@ -53,6 +55,8 @@ export interface Flow {
   bytes: number
   /** Since when the client has not taken what is there, or 0. */
   clientStalledSince: number
+  /** It went out on a connection that had been idle, and no answer has come back yet. */
+  isUnproven?: boolean
 }
 
 export interface LoadOptions {

@@ -1,4 +1,5 @@
 import type { NodeDescription } from '../domain/node'
+import { nodeKindOf } from './fake/kinds'
 import type { FakeKind, FakeModel, FakeOptions } from './fake/options'
 import { startFake } from './fake/server'
 
@@ -100,7 +101,7 @@ export const DEMO: DemoSpec = {
       failureChance: 0.02,
       resident: ['qwen3:8b'],
       models: [chatModel('qwen3:8b', 5.2, 110, 11, { contextTokens: 16_384 })],
-      description: { memoryGb: 32, maxConcurrency: 2, tags: ['cpu'] },
+      description: { memoryGb: 32, maxConcurrency: 2, tags: ['cpu'], distance: 1 },
     },
     {
       name: 'raspberry-pi',
@@ -119,13 +120,6 @@ export const DEMO: DemoSpec = {
       description: { memoryGb: 6, bandwidthGBps: 17, tags: ['tiny'] },
     },
   ],
-}
-
-const KINDS: Readonly<Record<FakeKind, NodeDescription['kind']>> = {
-  ollama: 'ollama',
-  llamacpp: 'llamacpp',
-  'llamacpp-router': 'llamacpp',
-  openai: 'openai',
 }
 
 /** The answer of every demo model. It says what it is and never repeats the prompt. */
@@ -151,7 +145,7 @@ const optionsOf = (spec: DemoSpec, node: DemoNode, seed: number): FakeOptions =>
 
 const describe = (node: DemoNode, url: string): NodeDescription => ({
   name: node.name,
-  kind: KINDS[node.kind],
+  kind: nodeKindOf(node.kind),
   url,
   origin: 'demo',
   tags: [],

@@ -49,6 +49,19 @@ export class VirtualClock implements Clock {
     this.#now = end
   }
 
+  /** Runs the one thing that is due next, whenever that is, and lets promises settle; false when nothing ever is. */
+  async step(): Promise<boolean> {
+    await settle()
+    const next = this.#next(Number.POSITIVE_INFINITY)
+    if (next === undefined) return false
+    this.#now = Math.max(this.#now, next.at)
+    const { run } = next
+    next.run = undefined
+    run?.()
+    await settle()
+    return true
+  }
+
   #next(end: number): Timer | undefined {
     for (;;) {
       const first = this.#heap[0]

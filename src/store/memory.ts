@@ -5,6 +5,7 @@ import type { Clock } from '../ports/clock'
 import { MAX_LIST, type Store } from './store'
 
 export interface MemoryStoreOptions {
+  /** Read at each use. */
   readonly keepTracesMs: number
   readonly clock: Clock
   /** Records kept at most, whatever their age. */
@@ -12,13 +13,14 @@ export interface MemoryStoreOptions {
 }
 
 /** The store of a router that keeps nothing on disk. */
-export const openMemoryStore = ({ keepTracesMs, clock, maxRecords = 10_000 }: MemoryStoreOptions): Store => {
+export const openMemoryStore = (options: MemoryStoreOptions): Store => {
+  const { clock, maxRecords = 10_000 } = options
   /** Oldest save first. */
   const records = new Map<string, DecisionRecord>()
   const pairs = new Map<string, LearnedPair>()
   const rates = new Map<string, LearnedRate>()
 
-  const isKept = (record: DecisionRecord): boolean => record.at >= clock.now() - keepTracesMs
+  const isKept = (record: DecisionRecord): boolean => record.at >= clock.now() - options.keepTracesMs
 
   const prune = (): void => {
     for (const [id, record] of records) {

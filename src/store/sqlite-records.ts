@@ -8,6 +8,30 @@ interface Row {
   readonly record: string
 }
 
+/** A record as it is stored: its JSON, and the columns that queries filter by. */
+export interface RecordRow extends Row {
+  readonly id: string
+  readonly at: number
+  readonly model: string
+  readonly node: string | null
+  readonly ended: string | null
+  readonly clientRequestId: string | null
+}
+
+/** `text` is the record's JSON. */
+export const rowOf = (record: DecisionRecord, text: string): RecordRow => ({
+  id: record.id,
+  at: record.at,
+  model: modelKey(recordModel(record)),
+  node: recordNode(record) ?? null,
+  ended: record.outcome?.end ?? null,
+  clientRequestId: record.asked.clientRequestId ?? null,
+  record: text,
+})
+
+/** The JSON was written by this process or an earlier one; the table is ours alone. */
+export const recordIn = ({ record }: Row): DecisionRecord => JSON.parse(record) as DecisionRecord
+
 /** The table of decision records: one row of JSON a request, with the columns that queries filter by. */
 export const recordsTable = (database: Database) => {
   const insert = database.query(
@@ -19,18 +43,13 @@ export const recordsTable = (database: Database) => {
   )
 
   return {
-    insert: (record: DecisionRecord): void => {
-      insert.run(
-        record.id,
-        record.at,
-        modelKey(recordModel(record)),
-        recordNode(record) ?? null,
-        record.outcome?.end ?? null,
-        record.asked.clientRequestId ?? null,
-        JSON.stringify(record),
-      )
+    insert: ({ id, at, model, node, ended, clientRequestId, record }: RecordRow): void => {
+      insert.run(id, at, model, node, ended, clientRequestId, record)
     },
-    get: (id: string): DecisionRecord | undefined => parsed(byId.get(id)),
+    get: (id: string): DecisionRecord | undefined => {
+      const row = byId.get(id)
+      return row === null ? undefined : recordIn(row)
+    },
     list: ({ limit, model, node, end, clientRequestId }: DecisionQuery): DecisionRecord[] => {
       const filters: readonly (readonly [column: string, value: string | undefined])[] = [
         ['model', model === undefined ? undefined : modelKey(model)],
@@ -43,13 +62,9 @@ export const recordsTable = (database: Database) => {
       return database
         .query<Row, (string | number)[]>(`SELECT record FROM decisions ${where} ORDER BY at DESC LIMIT ?`)
         .all(...used.map(({ value }) => value), limit)
-        .flatMap((row) => parsed(row) ?? [])
+        .map(recordIn)
     },
     /** Deletes at most `limit` records that arrived before; returns how many. */
     deleteBefore: (at: number, limit: number): number => deleteOlder.run(at, limit).changes,
   }
 }
-
-/** The JSON was written by `insert`; the table is ours alone. */
-const parsed = (row: Row | null): DecisionRecord | undefined =>
-  row === null ? undefined : (JSON.parse(row.record) as DecisionRecord)

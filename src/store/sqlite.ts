@@ -5,13 +5,14 @@ import type { Clock } from '../ports/clock'
 import type { DecisionQuery } from '../ports/decisions'
 import { openDatabase } from './open-database'
 import { learnedTables } from './sqlite-learned'
-import { recordsTable } from './sqlite-records'
+import { recordIn, type RecordRow, recordsTable, rowOf } from './sqlite-records'
 import { MAX_LIST, type Store } from './store'
 
 export interface StoreOptions {
   /** The file, or `:memory:`. */
   readonly path: string
   /** Records older than this are deleted. */
+  /** Read at each pruning. */
   readonly keepTracesMs: number
   readonly clock: Clock
 }
@@ -31,15 +32,16 @@ const PRUNE_ROWS = 200
 const PRUNE_PAUSE_MS = 250
 
 /**
- * The store in one SQLite file. Saving only remembers the value: it is serialised and written in batches on a timer.
+ * The store in one SQLite file. Saving only remembers the row: it is written in batches on a timer.
  * Throws a `RouterError` when the file is damaged, locked or of a newer fleet.
  */
-export const openStore = ({ path, keepTracesMs, clock }: StoreOptions): Store => {
+export const openStore = (options: StoreOptions): Store => {
+  const { path, clock } = options
   const database = openDatabase(path)
   const records = recordsTable(database)
   const learned = learnedTables(database)
   const pending = {
-    records: new Map<string, DecisionRecord>(),
+    records: new Map<string, RecordRow>(),
     pairs: new Map<string, LearnedPair>(),
     rates: new Map<string, LearnedRate>(),
   }
@@ -47,9 +49,9 @@ export const openStore = ({ path, keepTracesMs, clock }: StoreOptions): Store =>
   let lost = 0
   let problem: string | undefined
 
-  const writeBatch = database.transaction((batch: readonly DecisionRecord[]) => {
+  const writeBatch = database.transaction((batch: readonly RecordRow[]) => {
     const now = clock.now()
-    for (const record of batch) records.insert(record)
+    for (const row of batch) records.insert(row)
     for (const pair of pending.pairs.values()) learned.insertPair(pair, now)
     for (const rate of pending.rates.values()) learned.insertRate(rate, now)
   })
@@ -80,7 +82,7 @@ export const openStore = ({ path, keepTracesMs, clock }: StoreOptions): Store =>
   }
 
   const prune = (): void => {
-    const deleted = attempt(() => records.deleteBefore(clock.now() - keepTracesMs, PRUNE_ROWS)) ?? 0
+    const deleted = attempt(() => records.deleteBefore(clock.now() - options.keepTracesMs, PRUNE_ROWS)) ?? 0
     const isMore = deleted === PRUNE_ROWS
     if (!isMore) attempt(learned.prune)
     pruneTimer = clock.setTimeout(prune, isMore ? PRUNE_PAUSE_MS : PRUNE_EVERY_MS)
@@ -99,7 +101,7 @@ export const openStore = ({ path, keepTracesMs, clock }: StoreOptions): Store =>
 
   const list = (query: DecisionQuery): DecisionRecord[] => {
     const limit = Math.min(query.limit, MAX_LIST)
-    const unwritten = [...pending.records.values()].filter((record) => recordMatches(record, query))
+    const unwritten = [...pending.records.values()].map(recordIn).filter((record) => recordMatches(record, query))
     const written = attempt(() => records.list({ ...query, limit })) ?? []
     return [...unwritten, ...written.filter(({ id }) => !pending.records.has(id))]
       .sort((a, b) => b.at - a.at)
@@ -107,15 +109,18 @@ export const openStore = ({ path, keepTracesMs, clock }: StoreOptions): Store =>
   }
 
   return {
-    save: (record) => {
-      pending.records.set(record.id, record)
+    save: (record, text = JSON.stringify(record)) => {
+      pending.records.set(record.id, rowOf(record, text))
       if (pending.records.size > MAX_PENDING) {
         dropOldest(pending.records)
         lost++
       }
       schedule(FLUSH_EVERY_MS)
     },
-    get: (id) => pending.records.get(id) ?? attempt(() => records.get(id)),
+    get: (id) => {
+      const unwritten = pending.records.get(id)
+      return unwritten ? recordIn(unwritten) : attempt(() => records.get(id))
+    },
     last: () => list({ limit: 1 })[0],
     list,
     learned: {

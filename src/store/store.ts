@@ -4,8 +4,8 @@ import type { Decisions } from '../ports/decisions'
 
 /** What outlives a request, and with SQLite the process: settled decision records and learned means. */
 export interface Store extends Decisions {
-  /** Takes a settled record; it is readable at once and written with the next batch. */
-  save(record: DecisionRecord): void
+  /** Takes a settled record, and its JSON if that is there; it is readable at once and written with the next batch. */
+  save(record: DecisionRecord, text?: string): void
   readonly learned: {
     /** Read once at start. */
     load(): Learned

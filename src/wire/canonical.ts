@@ -50,7 +50,7 @@ export interface ChatRequest {
   readonly maxTokens?: number
   readonly stop: readonly string[]
   readonly format?: Format
-  readonly reasoning?: { readonly on: boolean; readonly effort?: Effort }
+  readonly reasoning?: { readonly on: boolean; readonly effort?: Effort; readonly budgetTokens?: number }
   readonly logprobs?: boolean
   readonly topLogprobs?: number
   /** Answers asked for at once. */
@@ -87,7 +87,8 @@ export type ReplyEvent =
       readonly reasoningOut?: number
       readonly times?: EngineTimes
     }
-  | { readonly type: 'finish'; readonly reason: FinishReason }
+  /** `stoppedBy` is the client's stop sequence that was met, where the node tells. */
+  | { readonly type: 'finish'; readonly reason: FinishReason; readonly stoppedBy?: string }
   | { readonly type: 'error'; readonly message: string; readonly status?: number }
   /** Nothing follows. */
   | { readonly type: 'done' }

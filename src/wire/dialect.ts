@@ -9,6 +9,8 @@ export interface Arrival {
   readonly path: string
   readonly headers: Headers
   readonly body: Uint8Array
+  /** Leaves Claude Code's billing header in the prompt; default: it is taken out. */
+  readonly keepBillingHeader?: boolean
   /** From the key and the X-Fleet-* headers. */
   readonly context: Pick<Job, 'priority' | 'tags'> &
     Partial<Pick<Job, 'pin' | 'session' | 'key' | 'clientRequestId' | 'deadlineAt'>>

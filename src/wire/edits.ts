@@ -1,9 +1,9 @@
 /** Changes to a client's body that leave everything else in it byte for byte as it was. */
 import type { Edit } from './bytes'
+import { decode } from './bytes'
 import type { Span } from './json/cursor'
 import type { BodyFacts } from './peek'
 
-const comma = 0x2c
 const closeBrace = 0x7d
 
 const isSpace = (byte: number | undefined): boolean => byte === 0x20 || byte === 0x0a || byte === 0x0d || byte === 0x09
@@ -38,38 +38,31 @@ export const askForUsage = (facts: BodyFacts): Edit[] => {
   return [afterOpening(facts, streamOptions.value, on)]
 }
 
-/** Cuts a member with the comma behind it, or before it when it is the last one. */
-const removeMember = ({ body }: BodyFacts, { start, end }: Span): Edit => {
-  let next = end
-  while (isSpace(body[next])) next++
-  if (body[next] === comma) {
-    do next++
-    while (isSpace(body[next]))
-    return { start, end: next, text: '' }
-  }
-  let before = start - 1
-  while (isSpace(body[before])) before--
-  return { start: body[before] === comma ? before : start, end, text: '' }
-}
+/** By these, too, Ollama loads a model. */
+const loadTimeOptions = new Set(['num_batch', 'num_gpu', 'main_gpu', 'use_mmap', 'num_thread', 'draft_num_predict'])
 
 /**
- * `num_ctx` towards an Ollama that holds the model: a value unlike the loaded window would reload it for everybody. A
- * smaller one is dropped; a larger one stays, since the request was placed where it can be had. With `fixed` the model
- * is loaded with a window of the operator's choice, and silence would mean Ollama's default: then it is always named.
+ * `options` towards an Ollama. Whatever differs from how the model was loaded would reload it, for everybody. Silence is
+ * no exception: to Ollama it means the model's default window, whichever is loaded. So a known window is always named;
+ * a larger one stays, since the request was placed where it can be had; how else to load is not the client's to say.
  */
-export const settleContext = (facts: BodyFacts, contextTokens: number | undefined, fixed: boolean): Edit[] => {
-  if (contextTokens === undefined) return []
-  const asked = facts.contexts.at(-1)
-  if (asked !== undefined && asked.tokens > contextTokens) return []
-  const text = String(contextTokens)
-  if (asked === undefined) {
-    if (!fixed) return []
-    const member = `"num_ctx":${text}`
-    return facts.options
-      ? [afterOpening(facts, facts.options, member)]
-      : [afterOpening(facts, whole(facts), `"options":{${member}}`)]
-  }
-  const [only, ...others] = facts.contexts
-  if (only && others.length === 0 && !fixed) return [removeMember(facts, only.member)]
-  return facts.contexts.map(({ value }) => ({ ...value, text }))
+export const settleOptions = (facts: BodyFacts, loadedTokens = 0): Edit[] => {
+  const { body, options, contextTokens = 0 } = facts
+  const members = options?.members ?? []
+  const window = Math.max(loadedTokens, contextTokens)
+  const settled = members.filter(({ name }) => name === 'num_ctx' || loadTimeOptions.has(name))
+  const [only] = settled
+  const isSettled = only === undefined ? window === 0 : only.name === 'num_ctx' && contextTokens === window
+  if (settled.length <= 1 && isSettled) return []
+  const kept = members.filter((member) => !settled.includes(member))
+  const texts = kept.map(({ start, end }) => decode(body.subarray(start, end)))
+  const text = `{${[...texts, ...(window > 0 ? [`"num_ctx":${window}`] : [])].join(',')}}`
+  return options ? [{ ...options, text }] : [afterOpening(facts, whole(facts), `"options":${text}`)]
+}
+
+/** The operator's word on how long the model stays, over the client's. */
+export const settleKeepAlive = (facts: BodyFacts, keepAlive: string | undefined): Edit[] => {
+  if (keepAlive === undefined) return []
+  const text = JSON.stringify(keepAlive)
+  return facts.keepAlive ? [{ ...facts.keepAlive, text }] : [afterOpening(facts, whole(facts), `"keep_alive":${text}`)]
 }

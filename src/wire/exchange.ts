@@ -1,9 +1,9 @@
 import type { RouterError } from '../domain/errors'
-import type { Job } from '../domain/job'
+import type { Capability, Job } from '../domain/job'
 import type { NodeDescription } from '../domain/node'
 
 /** Dialects that a node may speak natively. */
-export type NodeDialect = 'openai' | 'ollama'
+export type NodeDialect = 'openai' | 'ollama' | 'anthropic'
 
 /** What goes to the node. Header names are lower case; credentials are added by the gateway, never here. */
 export interface UpstreamRequest {
@@ -50,15 +50,27 @@ export interface Timing {
   now(): number
 }
 
+/** A whole answer that no node had to give. */
+export interface OwnAnswer {
+  readonly contentType: string
+  readonly body: Uint8Array
+}
+
 /** One client call: its bytes and its dialect. Lives in the HTTP layer and the gateway, never in an actor. */
 export interface Exchange {
   readonly job: Job
+  /** Of a request that only takes a model out of memory: the answer when no node has it there. */
+  readonly unloaded?: OwnAnswer
+  /** Of a request that only brings a model into memory: the answer, once it is there, for a node without such a request. */
+  loaded?(native: readonly NodeDialect[]): OwnAnswer | undefined
   /** The node dialects it can be sent in, best first, for a node that speaks `native`. */
   request(target: {
     readonly node: NodeDescription
     readonly model: string
     readonly native: readonly NodeDialect[]
     readonly contextTokens?: number
+    /** What the model can do there, where the node tells. */
+    readonly capabilities?: readonly Capability[]
   }): UpstreamRequest
   /** Fresh state for the answer to that request. */
   reply(request: UpstreamRequest, model: string, timing: Timing): ReplyTransform
@@ -70,4 +82,6 @@ export interface Exchange {
   ): { readonly status: number; readonly contentType: string; readonly body: Uint8Array }
   /** An error that ends a stream in-band; framed so that it stands alone even after a half line. */
   inBandError(error: RouterError): Uint8Array
+  /** What a client that waits for its stream may be sent without it counting as an answer; absent where there is nothing. */
+  readonly keepAlive?: () => Uint8Array
 }

@@ -8,7 +8,8 @@ const bytesPerToken = 4
 /** What a picture costs in the prompt, whatever its size: models scale it to a fixed number of patches. */
 const tokensPerImage = 768
 
-const estimateTokens = (facts: BodyFacts): number =>
+/** Tokens of the prompt, by its bytes and pictures. */
+export const estimateTokens = (facts: BodyFacts): number =>
   Math.ceil((facts.textBytes + facts.toolBytes) / bytesPerToken) + facts.images * tokensPerImage
 
 const needsOf = (facts: BodyFacts): Capability[] => [
@@ -24,7 +25,7 @@ export const jobOf = (
   kind: { readonly dialect: DialectName; readonly operation: string; readonly streams: boolean },
 ): Job => {
   const session = arrival.context.session ?? sessionOf(facts)
-  const context = facts.contexts.at(-1)
+  const { contextTokens } = facts
   return {
     ...arrival.context,
     id: arrival.id,
@@ -36,7 +37,7 @@ export const jobOf = (
     needs: needsOf(facts),
     promptTokens: { value: estimateTokens(facts), basis: 'estimated' },
     arrivedAt: arrival.at,
-    ...(context !== undefined && context.tokens > 0 && { contextTokens: context.tokens }),
+    ...(contextTokens !== undefined && contextTokens > 0 && { contextTokens }),
     ...(session !== undefined && { session }),
   }
 }

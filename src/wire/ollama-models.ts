@@ -49,11 +49,15 @@ const detailsOf = (model: ModelView): Json => {
   })
 }
 
-/** Ollama's words; a model that nobody described can at least complete. */
+/**
+ * Ollama's words; a model that nobody described can at least complete. Nodes name what they are not known to lack, but
+ * `ollama run` sends everything to `/api/embed` that says it embeds, so only a model that cannot complete says so.
+ */
 const ollamaCapabilities = (model: ModelView): string[] => {
   const known = capabilitiesOf(model) ?? []
-  const spelled = known.map((capability: Capability) => (capability === 'chat' ? 'completion' : capability))
-  return spelled.length > 0 ? [...new Set(spelled)] : ['completion']
+  const spelled = new Set(known.map((capability: Capability) => (capability === 'chat' ? 'completion' : capability)))
+  if (spelled.has('completion')) spelled.delete('embedding')
+  return spelled.size > 0 ? [...spelled] : ['completion']
 }
 
 const modifiedAt = (model: ModelView): string => {

@@ -2,11 +2,11 @@
 import { RouterError } from '../domain/errors'
 import type { Job } from '../domain/job'
 import type { ChatRequest } from './canonical'
-import { encode, splice } from './bytes'
+import { decode as decodeText, encode, splice } from './bytes'
 import type { Arrival, Dialect, InferenceRoute } from './dialect'
-import { renameModel, settleContext } from './edits'
+import { renameModel, settleKeepAlive, settleOptions } from './edits'
 import { errorBody, errorResponse } from './errors'
-import type { Exchange, ReplyTransform, Timing, UpstreamRequest } from './exchange'
+import type { Exchange, OwnAnswer, ReplyTransform, Timing, UpstreamRequest } from './exchange'
 import { jobOf } from './job'
 import type { Json } from './json/values'
 import { booleanAt, parseBody, stringAt } from './json/values'
@@ -21,6 +21,7 @@ import { relayOllamaStream } from './relay/stream'
 import { relayWhole } from './relay/whole'
 import { createSseFramer } from './sse'
 import { writeOpenAiChat, writeOpenAiCompletion } from './to-openai'
+import { rfc3339 } from './time'
 import { translate } from './translate'
 import { upstreamRequest } from './upstream'
 
@@ -33,6 +34,7 @@ interface Endpoint {
   readonly name: 'chat' | 'generate'
   /** Nothing to answer: the request only loads the model, or unloads it. */
   isEmpty(facts: BodyFacts): boolean
+  readonly emptyAnswer: Json
   translate(
     body: Json,
     target: { readonly model: string; readonly stream: boolean; readonly request: string },
@@ -67,6 +69,7 @@ const chat: Endpoint = {
   path: '/api/chat',
   name: 'chat',
   isEmpty: ({ messages }) => messages === undefined || messages === 0,
+  emptyAnswer: { message: { role: 'assistant', content: '' } },
   translate: (body, target) => toChat(readOllamaChat(body), target),
 }
 
@@ -74,14 +77,16 @@ const generate: Endpoint = {
   path: '/api/generate',
   name: 'generate',
   isEmpty: ({ promptBytes, images }) => promptBytes === 0 && images === 0,
+  emptyAnswer: { response: '' },
   translate: translateGenerate,
 }
 
 const relay = (endpoint: Endpoint, job: Job, facts: BodyFacts, target: Target): UpstreamRequest => {
-  const fixed = target.node.contextTokens !== undefined
   const body = splice(facts.body, [
     ...renameModel(facts, target.model),
-    ...settleContext(facts, target.contextTokens, fixed),
+    ...settleOptions(facts, target.contextTokens),
+    // Without a prompt the request says nothing but how long the model is to stay.
+    ...(endpoint.isEmpty(facts) ? [] : settleKeepAlive(facts, target.node.keepAlive)),
   ])
   return upstreamRequest('ollama', endpoint.path, body, job.stream)
 }
@@ -101,16 +106,29 @@ const fromOpenAi = (endpoint: Endpoint, job: Job, timing: Timing): ReplyTransfor
   })
 }
 
+/** `keep_alive` of nothing, with or without a unit. */
+const isZero = ({ body, keepAlive }: BodyFacts): boolean =>
+  keepAlive !== undefined && /^"?0+(\.0*)?[a-z]*"?$/.test(decodeText(body.subarray(keepAlive.start, keepAlive.end)))
+
+const done = (endpoint: Endpoint, job: Job, reason: 'load' | 'unload'): OwnAnswer => {
+  const created = { model: job.asked, created_at: rfc3339(job.arrivedAt) }
+  const text = JSON.stringify({ ...created, ...endpoint.emptyAnswer, done: true, done_reason: reason })
+  return { contentType: wholeType, body: encode(text) }
+}
+
 const decode = (endpoint: Endpoint, arrival: Arrival): Exchange => {
   const facts = peek(arrival.body)
   const described = jobOf(arrival, facts, { dialect: 'ollama', operation: `ollama.${endpoint.name}`, streams: true })
   const empty = endpoint.isEmpty(facts)
   const job: Job = empty ? { ...described, needs: [] } : described
+  const unloads = empty && isZero(facts)
   return {
     job,
+    ...(unloads && { unloaded: done(endpoint, job, 'unload') }),
+    loaded: (native) => (empty && !unloads && !native.includes('ollama') ? done(endpoint, job, 'load') : undefined),
     request(target) {
       if (target.native.includes('ollama')) return relay(endpoint, job, facts, target)
-      if (empty) throw notSupported('Loading or unloading a model')
+      if (empty) throw notSupported('Unloading a model')
       return endpoint.translate(parseBody(facts.body), { model: target.model, stream: job.stream, request: job.id })
     },
     reply(request, model, timing) {

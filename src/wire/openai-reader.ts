@@ -92,8 +92,11 @@ export const createOpenAiReader = (request: string): FrameReader => {
     called ||= calls.length > 0
     events.push(...calls)
     const reason = isText(choice.finish_reason) ? (reasons[choice.finish_reason] ?? 'stop') : undefined
-    if (reason !== undefined)
-      events.push({ type: 'finish', reason: called && reason === 'stop' ? 'tool_calls' : reason })
+    if (reason !== undefined) {
+      // vLLM's own member: the stop string that was met, or the number of a token.
+      const stoppedBy = isText(choice.stop_reason) ? { stoppedBy: choice.stop_reason } : {}
+      events.push({ type: 'finish', reason: called && reason === 'stop' ? 'tool_calls' : reason, ...stoppedBy })
+    }
     return events
   }
 

@@ -6,7 +6,7 @@ import { arrayAt, booleanAt, invalid, isObject, numberAt, objectAt, stringAt } f
 import { pictureFromUrl } from './pictures'
 import { readSampling, readStop } from './sampling'
 
-const roles: Readonly<Record<string, Message['role']>> = {
+export const roles: Readonly<Record<string, Message['role']>> = {
   system: 'system',
   developer: 'system',
   user: 'user',
@@ -33,14 +33,16 @@ const readAudio = (part: Json, param: string): Part => {
 const readPart = (part: unknown, param: string): Part[] => {
   if (typeof part === 'string') return [{ kind: 'text', text: part }]
   if (!isObject(part)) throw invalid('A part of "content" must be an object.', param)
-  if (part.type === 'image_url') return [readPicture(part.image_url, param)]
+  if (part.type === 'image_url' || part.type === 'input_image') return [readPicture(part.image_url, param)]
   if (part.type === 'input_audio') return [readAudio(part, param)]
-  if (part.type === 'file') throw invalid('Files are not supported for this model; send their text.', param)
+  if (part.type === 'file' || part.type === 'input_file')
+    throw invalid('Files are not supported for this model; send their text.', param)
   const text = part.type === 'refusal' ? part.refusal : part.text
   return typeof text === 'string' ? [{ kind: 'text', text }] : []
 }
 
-const readContent = (content: unknown, param: string): Part[] => {
+/** A string, or parts of a message of the chat or the Responses endpoint. */
+export const readContent = (content: unknown, param: string): Part[] => {
   if (content === undefined || content === null) return []
   if (typeof content === 'string') return content === '' ? [] : [{ kind: 'text', text: content }]
   if (Array.isArray(content)) return content.flatMap((part) => readPart(part, param))
@@ -89,11 +91,8 @@ const readToolChoice = (choice: unknown): ToolChoice | undefined => {
   return { kind: 'only', names, required: allowed.mode === 'required' }
 }
 
-const readFormat = (body: Json): Format | undefined => {
-  const format = objectAt(body, 'response_format')
-  if (format?.type === 'json_object') return { kind: 'json' }
-  if (format?.type !== 'json_schema') return undefined
-  const { name, schema, strict } = objectAt(format, 'json_schema', 'response_format.json_schema') ?? {}
+/** What a `json_schema` format says, wherever the endpoint has it. */
+export const readSchema = ({ name, schema, strict }: Json): Format => {
   if (!isObject(schema)) return { kind: 'json' }
   return {
     kind: 'schema',
@@ -103,10 +102,16 @@ const readFormat = (body: Json): Format | undefined => {
   }
 }
 
+const readFormat = (body: Json): Format | undefined => {
+  const format = objectAt(body, 'response_format')
+  if (format?.type === 'json_object') return { kind: 'json' }
+  if (format?.type !== 'json_schema') return undefined
+  return readSchema(objectAt(format, 'json_schema', 'response_format.json_schema') ?? {})
+}
+
 const efforts: readonly string[] = ['minimal', 'low', 'medium', 'high', 'xhigh', 'max'] satisfies Effort[]
 
-const readReasoning = (body: Json): ChatRequest['reasoning'] => {
-  const effort = stringAt(body, 'reasoning_effort')
+export const readEffort = (effort: string | undefined): ChatRequest['reasoning'] => {
   if (effort === 'none') return { on: false }
   return effort !== undefined && efforts.includes(effort) ? { on: true, effort: effort as Effort } : undefined
 }
@@ -132,7 +137,7 @@ export const readOpenAiChat = (body: Json): ChatRequest => {
   const options = objectAt(body, 'options') ?? {}
   const toolChoice = readToolChoice(body.tool_choice)
   const format = readFormat(body)
-  const reasoning = readReasoning(body)
+  const reasoning = readEffort(stringAt(body, 'reasoning_effort'))
   const keepAlive = readKeepAlive(body)
   const parallelCalls = booleanAt(body, 'parallel_tool_calls')
   const maxTokens = numberAt(body, 'max_completion_tokens') ?? numberAt(body, 'max_tokens')

@@ -18,7 +18,7 @@ export interface OpenAiAnswer {
 
 const answerId = (request: string): string => `chatcmpl-${request.replace(/^req_/, '')}`
 
-const writeUsage = (usage: UsageEvent | undefined): Json => {
+export const writeUsage = (usage: UsageEvent | undefined): Json => {
   const { tokensIn = 0, tokensOut = 0, cachedIn, reasoningOut } = usage ?? {}
   return compact({
     prompt_tokens: tokensIn,

@@ -25,12 +25,9 @@ export interface StreamOptions {
   readonly includeUsage?: { readonly value: Span; readonly on: boolean }
 }
 
-/** One member of `options` that decides how a model is loaded. */
-export interface ContextOption {
-  readonly tokens: number
-  /** From the member's name to the end of its value. */
-  readonly member: Span
-  readonly value: Span
+/** `options` of a body, an object or null; each member from its name to the end of its value. */
+export interface Options extends Span {
+  readonly members: readonly (Span & { readonly name: string })[]
 }
 
 /** Spans count bytes in `body`. */
@@ -42,9 +39,11 @@ export interface BodyFacts {
   readonly modelSpans: readonly Span[]
   readonly stream?: boolean
   readonly streamOptions?: StreamOptions
-  /** `options`, if it is an object, and each `num_ctx` in it. */
-  readonly options?: Span
-  readonly contexts: readonly ContextOption[]
+  readonly options?: Options
+  /** `num_ctx` of `options`. */
+  readonly contextTokens?: number
+  /** The value of the top-level `keep_alive`. */
+  readonly keepAlive?: Span
   readonly thinks: boolean
   /** Bytes of text as they stand in the JSON: messages, prompt, tool calls. */
   readonly textBytes: number
@@ -56,17 +55,21 @@ export interface BodyFacts {
   readonly messages?: number
   readonly hasPrompt: boolean
   readonly promptBytes: number
+  /** What the parts of messages call themselves: `text`, `image_url`, `tool_result`, … */
+  readonly partTypes: ReadonlySet<string>
   /** Leading system text and first user turn, for telling conversations apart. */
   readonly opening: { readonly system?: Span; readonly user?: Span }
 }
 
 type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-type Draft = Omit<Mutable<BodyFacts>, 'modelSpans' | 'contexts' | 'opening' | 'model'> & {
+export type Draft = Omit<Mutable<BodyFacts>, 'modelSpans' | 'opening' | 'model' | 'partTypes'> & {
   model?: string
   modelSpans: Span[]
-  contexts: ContextOption[]
+  readonly partTypes: Set<string>
   opening: { system?: Span; user?: Span }
 }
+
+const firstOfNull = 0x6e
 
 const length = (span: Span): number => span.end - span.start
 
@@ -83,21 +86,40 @@ const countElements = (cursor: Cursor): number => {
   return count
 }
 
+/** Results of tools hold parts of their own, and those of documents too; deeper than this nobody nests them. */
+const maxPartDepth = 8
+
+/** Members of a part that become text of the prompt, beside `text`. */
+const spoken: readonly string[] = ['input', 'thinking']
+
 /** A part of a message: text is measured, pictures are counted. */
-const part = (cursor: Cursor, draft: Draft): void => {
-  if (peekByte(cursor) !== openBrace) {
+export const part = (cursor: Cursor, draft: Draft, depth = 0): void => {
+  if (peekByte(cursor) !== openBrace || depth > maxPartDepth) {
     skip(cursor)
     return
   }
+  let type = ''
+  let sourceBytes = 0
   members(cursor, (name) => {
+    if (name === 'content') {
+      content(cursor, draft, depth + 1)
+      return
+    }
     const isString = peekByte(cursor) === quote
     const span = skip(cursor)
     if (name === 'text' && isString) draft.textBytes += length(span) - 2
     else if (name === 'image_url' && (isString || cursor.bytes[span.start] === openBrace)) draft.images++
+    else if (name === 'type' && isString) type = textOf(cursor, { start: span.start + 1, end: span.end - 1 })
+    else if (name === 'source') sourceBytes = length(span)
+    else if (spoken.includes(name)) draft.textBytes += length(span)
   })
+  draft.partTypes.add(type)
+  if (sourceBytes === 0) return
+  if (type === 'image') draft.images++
+  else draft.textBytes += sourceBytes
 }
 
-const content = (cursor: Cursor, draft: Draft): Span => {
+export const content = (cursor: Cursor, draft: Draft, depth = 0): Span => {
   const byte = peekByte(cursor)
   if (byte === quote) {
     const span = string(cursor)
@@ -106,7 +128,7 @@ const content = (cursor: Cursor, draft: Draft): Span => {
   }
   if (byte !== openBracket) return skip(cursor)
   const start = cursor.at
-  elements(cursor, () => part(cursor, draft))
+  elements(cursor, () => part(cursor, draft, depth))
   return { start, end: cursor.at }
 }
 
@@ -139,22 +161,25 @@ const messages = (cursor: Cursor, draft: Draft): void => {
 }
 
 const options = (cursor: Cursor, draft: Draft): void => {
-  draft.contexts = []
+  delete draft.contextTokens
   delete draft.options
   if (peekByte(cursor) !== openBrace) {
-    skip(cursor)
+    const span = skip(cursor)
+    if (cursor.bytes[span.start] === firstOfNull) draft.options = { ...span, members: [] }
     return
   }
   const start = cursor.at
+  const found: Options['members'][number][] = []
   members(cursor, (name, keyStart) => {
     const span = skip(cursor)
+    found.push({ name, start: keyStart, end: span.end })
     if (name !== 'num_ctx') return
     const tokens = value({ bytes: cursor.bytes, at: span.start })
     if (tokens === null) return
     if (typeof tokens !== 'number') throw invalid('"options.num_ctx" must be a number.', 'options.num_ctx')
-    draft.contexts.push({ tokens, value: span, member: { start: keyStart, end: span.end } })
+    draft.contextTokens = tokens
   })
-  draft.options = { start, end: cursor.at }
+  draft.options = { start, end: cursor.at, members: found }
 }
 
 const streamOptions = (cursor: Cursor): StreamOptions => {
@@ -215,8 +240,11 @@ const text = (cursor: Cursor, draft: Draft, name: 'prompt' | 'system'): void => 
   draft.opening.user ??= span
 }
 
+/** Passes the value of a member and notes what matters in it. */
+export type MemberReader = (cursor: Cursor, draft: Draft) => void
+
 /** What each member that matters does; all others are skipped. A member that is written twice counts as its last. */
-const readers: Readonly<Record<string, (cursor: Cursor, draft: Draft) => void>> = {
+const readers: Readonly<Record<string, MemberReader>> = {
   model,
   stream,
   messages,
@@ -227,9 +255,13 @@ const readers: Readonly<Record<string, (cursor: Cursor, draft: Draft) => void>> 
   },
   max_tokens: maxTokens,
   max_completion_tokens: maxTokens,
+  max_output_tokens: maxTokens,
   think: (cursor, draft) => {
     draft.thinks = peekByte(cursor) === 0x74
     skip(cursor)
+  },
+  keep_alive: (cursor, draft) => {
+    draft.keepAlive = skip(cursor)
   },
   images: (cursor, draft) => {
     draft.images += countElements(cursor)
@@ -241,14 +273,16 @@ const readers: Readonly<Record<string, (cursor: Cursor, draft: Draft) => void>> 
 const withoutMark = (bytes: Uint8Array): Uint8Array =>
   bytes[0] === 0xef && bytes[1] === 0xbb && bytes[2] === 0xbf ? bytes.subarray(3) : bytes
 
-/** Throws `invalid_request`: bad JSON with the position, a missing or wrong member with its name in `param`. */
-export const peek = (bytes: Uint8Array): BodyFacts => {
+/**
+ * Throws `invalid_request`: bad JSON with the position, a missing or wrong member with its name in `param`. `own` are the
+ * readers of a dialect that spells some members in its own way.
+ */
+export const peek = (bytes: Uint8Array, own: Readonly<Record<string, MemberReader>> = {}): BodyFacts => {
   const body = withoutMark(bytes)
   const cursor: Cursor = { bytes: body, at: 0 }
   const draft: Draft = {
     body,
     modelSpans: [],
-    contexts: [],
     thinks: false,
     textBytes: 0,
     images: 0,
@@ -256,12 +290,13 @@ export const peek = (bytes: Uint8Array): BodyFacts => {
     toolBytes: 0,
     hasPrompt: false,
     promptBytes: 0,
+    partTypes: new Set(),
     opening: {},
   }
   if (peekByte(cursor) === undefined) throw invalid('The body is empty; a JSON object is expected.')
   if (peekByte(cursor) === openBracket) throw invalid('The body must be a JSON object.')
   members(cursor, (name) => {
-    const read = Object.hasOwn(readers, name) ? readers[name] : undefined
+    const read = Object.hasOwn(own, name) ? own[name] : Object.hasOwn(readers, name) ? readers[name] : undefined
     if (read) read(cursor, draft)
     else skip(cursor)
   })

@@ -21,11 +21,21 @@ const upstreamOf = (error: unknown): NonNullable<ErrorDetails['upstream']> => {
   }
 }
 
+/** llama-server tells both numbers beside its words. */
+const tokensOf = (error: unknown): ErrorDetails['tokens'] => {
+  if (!isObject(error)) return undefined
+  const { n_prompt_tokens: need, n_ctx: have } = error
+  return typeof need === 'number' && typeof have === 'number' ? { need, have } : undefined
+}
+
 const toError = (status: number, json: Json, request: string): RouterError => {
   const message = errorOf(json)?.message ?? `The node refused the request with status ${status}.`
   const upstream = upstreamOf(json.error)
   const tooLarge = contextTypes.includes(upstream.type) || contextTypes.includes(upstream.code)
-  if (tooLarge) return new RouterError('context_too_large', message, { requestId: request })
+  if (tooLarge) {
+    const tokens = tokensOf(json.error)
+    return new RouterError('context_too_large', message, { requestId: request, ...(tokens && { tokens }) })
+  }
   return new RouterError('upstream_rejected', message, { status, requestId: request, upstream })
 }
 
@@ -42,7 +52,7 @@ export const rejectionOf = (
   const kept = alike && error.code === 'upstream_rejected' && errorOf(json) !== undefined
   const answer = kept ? { ...json, fleet: fleetMember(error) } : errorBody(dialect, error)
   return {
-    status: errorStatus(error),
+    status: errorStatus(error, dialect),
     contentType: 'application/json; charset=utf-8',
     body: encode(JSON.stringify(answer)),
   }

@@ -16,7 +16,9 @@ const hash = (pieces: readonly Uint8Array[]): string => {
   let low = 0x811c9dc5
   let high = 0x050c5d1f
   for (const piece of pieces) {
-    for (const byte of piece) {
+    // By index: this runs for every request, and an iterator costs several times the arithmetic.
+    for (let at = 0, end = piece.length; at < end; at++) {
+      const byte = piece[at] as number
       low = Math.imul(low ^ byte, prime)
       high = Math.imul(high ^ byte ^ 0x5a, prime)
     }

@@ -1,4 +1,4 @@
-/** The canonical request -> Ollama's `POST /api/chat`. */
+/** The canonical request -> Ollama's `POST /api/chat`, and raw prompts -> `POST /api/generate`. */
 import type { ChatRequest, Effort, Message, Part } from './canonical'
 import { argumentsObject } from './calls'
 import type { Json } from './json/values'
@@ -94,18 +94,23 @@ const window = (request: ChatRequest, target: OllamaTarget): number | undefined 
   return known.length > 0 ? Math.max(...known) : undefined
 }
 
-/** Throws `invalid_request` for what Ollama cannot do: several answers at once, pictures behind a URL. */
-export const writeOllamaChat = (request: ChatRequest, target: OllamaTarget): Json => {
+/** Throws `invalid_request`: Ollama gives one answer at a time. */
+const writeOptions = (request: ChatRequest, target: OllamaTarget): Json | undefined => {
   if (request.choices !== undefined && request.choices > 1)
     throw invalid('This model runs on an engine that gives one answer per request; "n" must be 1.', 'n')
-  const { tools, rule } = chooseTools(request)
-  const names = toolNames(request.messages)
   const options = compact({
     ...request.sampling,
     num_predict: request.maxTokens,
     stop: request.stop.length > 0 ? request.stop : undefined,
     num_ctx: window(request, target),
   })
+  return Object.keys(options).length > 0 ? options : undefined
+}
+
+/** Throws `invalid_request` for what Ollama cannot do: several answers at once, pictures behind a URL. */
+export const writeOllamaChat = (request: ChatRequest, target: OllamaTarget): Json => {
+  const { tools, rule } = chooseTools(request)
+  const names = toolNames(request.messages)
   return compact({
     model: target.model,
     messages: withRule(request.messages, rule).map((message) => writeMessage(message, names)),
@@ -116,6 +121,23 @@ export const writeOllamaChat = (request: ChatRequest, target: OllamaTarget): Jso
     logprobs: request.logprobs,
     top_logprobs: request.topLogprobs,
     keep_alive: target.keepAlive ?? request.keepAlive,
-    options: Object.keys(options).length > 0 ? options : undefined,
+    options: writeOptions(request, target),
   })
 }
+
+/** A prompt without any template; only to fill in before a suffix does a model need the one that it has for this. */
+export const writeOllamaGenerate = (
+  { chat, prompt, suffix }: { readonly chat: ChatRequest; readonly prompt: string; readonly suffix?: string },
+  target: OllamaTarget,
+): Json =>
+  compact({
+    model: target.model,
+    prompt,
+    suffix,
+    raw: suffix === undefined ? true : undefined,
+    stream: target.stream,
+    logprobs: chat.logprobs,
+    top_logprobs: chat.topLogprobs,
+    keep_alive: target.keepAlive,
+    options: writeOptions(chat, target),
+  })

@@ -1,5 +1,5 @@
 /** The canonical request -> OpenAI's `POST /v1/chat/completions`, and Ollama's raw prompts -> `POST /v1/completions`. */
-import type { ChatRequest, Message, Part, ToolCall, ToolChoice } from './canonical'
+import type { ChatRequest, Effort, Message, Part, ToolCall, ToolChoice } from './canonical'
 import { callId } from './calls'
 import type { Json } from './json/values'
 import { compact } from './json/values'
@@ -75,11 +75,22 @@ const writeFormat = (format: ChatRequest['format']): Json | undefined => {
   return { type: 'json_schema', json_schema: compact({ name, schema, strict }) }
 }
 
+/** Thinking tokens below which a budget counts as that effort. */
+const lowBudget = 2_048
+const mediumBudget = 8_192
+
+const effortOf = (budget: number | undefined): Effort | undefined => {
+  if (budget === undefined) return undefined
+  if (budget < lowBudget) return 'low'
+  return budget < mediumBudget ? 'medium' : 'high'
+}
+
 /** Off is said twice: servers read either the effort or the template's own switch. */
 const writeReasoning = (reasoning: ChatRequest['reasoning']): Json => {
   if (reasoning === undefined) return {}
   if (!reasoning.on) return { reasoning_effort: 'none', chat_template_kwargs: { enable_thinking: false } }
-  return reasoning.effort === undefined ? {} : { reasoning_effort: reasoning.effort }
+  const effort = reasoning.effort ?? effortOf(reasoning.budgetTokens)
+  return effort === undefined ? {} : { reasoning_effort: effort }
 }
 
 /** Both names: older local servers know only `max_tokens`, newer ones prefer the other. */

@@ -14,14 +14,17 @@ export interface Translation {
   readonly writer: ReplyWriter
   /** The client's form of an error inside an answer. */
   readonly errorText: (message: string) => string
+  /** `<think>` in the text is text like any other. */
+  readonly keepsTags?: boolean
 }
 
 /** Enough of an answer that never began to find an error object in it. */
 const headBytes = 4_096
 
 /** From one dialect to another: frames, canonical events, the client's bytes. */
-export const translate = ({ contentType, framer, reader, writer, errorText }: Translation): ReplyTransform => {
-  const split = createThinkSplitter()
+export const translate = (translation: Translation): ReplyTransform => {
+  const { contentType, framer, reader, writer, errorText, keepsTags = false } = translation
+  const split = keepsTags ? (event: ReplyEvent) => [event] : createThinkSplitter()
   let head: Uint8Array[] | undefined = []
   let headLength = 0
   let begun = false

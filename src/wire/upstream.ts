@@ -4,7 +4,7 @@ import type { Json } from './json/values'
 
 const accepts = (dialect: NodeDialect, stream: boolean): string => {
   if (!stream) return 'application/json'
-  return dialect === 'openai' ? 'text/event-stream' : 'application/x-ndjson'
+  return dialect === 'ollama' ? 'application/x-ndjson' : 'text/event-stream'
 }
 
 /** A JSON call to a node; bytes go as they are. */

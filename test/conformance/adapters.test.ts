@@ -27,7 +27,7 @@ const HARMLESS = [
   /^GET \/props$/,
   /^GET \/(props|slots)\?model=[^&]+&autoload=false$/,
   /^GET \/slots$/,
-  /^GET \/(running|version)$/,
+  /^GET \/(running|version|health|metrics)$/,
   /^GET \/sdcpp\/v1\/capabilities$/,
   /^GET \/(get_)?(model|server)_info$/,
 ]
@@ -104,7 +104,7 @@ describe('identify', () => {
   }
 
   test('gives the same answer for a base URL with /v1, /api or a slash', async () => {
-    for (const name of ['ollama-0.33', 'llamacpp-single', 'openai-vllm']) {
+    for (const name of ['ollama-0.33', 'llamacpp-single', 'vllm-0.32']) {
       const server = play(recording(name))
       const plain = await identify(server.url, http, never)
       for (const suffix of ['/', '/v1', '/v1/', '/api']) {

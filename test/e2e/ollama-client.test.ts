@@ -58,6 +58,6 @@ describeWithEngine('Ollama SDK, two llama-servers', () => {
   test('an unknown model is an Ollama error', async () => {
     const asking = ollama.chat({ model: 'nobody-has-this', messages })
 
-    expect(asking).rejects.toMatchObject({ status_code: 404, error: expect.stringContaining('nobody-has-this') })
+    await expect(asking).rejects.toMatchObject({ status_code: 404, error: expect.stringContaining('nobody-has-this') })
   })
 })

@@ -71,7 +71,7 @@ describe('fleet serve', () => {
     const { code, stderr } = await run(['serve', '--listen', '0.0.0.0:0'], { cwd: emptied() })
 
     expect(code).toBe(3)
-    expect(stderr).toContain('auth')
+    expect(stderr).toContain('fleet keys add')
   }, 30_000)
 })
 

@@ -83,8 +83,8 @@ export const longStream = (openai: OpenAI, signal?: AbortSignal) =>
     signal ? { signal } : {},
   )
 
-/** Where the request stands, or stood last. */
-export const currentPhase = (record: DecisionRecord) => record.phases.at(-1)
+/** Where the request stands, or stood last; nowhere in the error that is answered before there was any request. */
+export const currentPhase = ({ phases }: Partial<DecisionRecord>) => phases?.at(-1)
 
 const configFor = (nodes: Readonly<Record<string, Llama>>): string =>
   [

@@ -12,7 +12,7 @@ const route = (access: Route['access']): Route => ({
   handle: () => new Response(),
 })
 
-const server = { host: '127.0.0.1', port: 11_435, maxBodyBytes: 1, shutdownGraceMs: 1 }
+const server = { host: '127.0.0.1', port: 11_435, maxBodyBytes: 1, shutdownGraceMs: 1, stripBillingHeader: true }
 const guard = createGuard({ server, auth: { mode: 'open', keys: [] } }, 'inst-1')
 
 test('without keys, metrics are refused to other machines, and model lists are not', () => {

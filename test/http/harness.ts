@@ -170,6 +170,7 @@ export const host = (setup: Setup = {}) => {
         port: setup.port ?? 0,
         maxBodyBytes: setup.maxBodyBytes ?? 64_000_000,
         shutdownGraceMs: 1_000,
+        stripBillingHeader: true,
       },
       auth: setup.auth ?? { mode: 'open', keys: [] },
       discovery: { local: setup.discovery ?? true, everyMs: 30_000 },

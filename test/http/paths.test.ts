@@ -5,7 +5,8 @@ test.each([
   ['/v1/chat/completion', 'Did you mean /v1/chat/completions?'],
   ['/chat/completions', 'Did you mean /v1/chat/completions?'],
   ['/api/tgas', 'Did you mean /api/tags?'],
-])('an unknown path %s is 404 with the nearest one', async (path, hint) => {
+  ['/v1/responses', 'Models are run by POST /v1/chat/completions'],
+])('an unknown path %s is 404 with the nearest one, or with those that run models', async (path, hint) => {
   const response = await host().get(path)
 
   expect(response.status).toBe(404)

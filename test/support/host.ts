@@ -12,13 +12,14 @@ import type {
   ReplySummary,
 } from '../../src/ports/node-gateway'
 import type { Samples } from '../../src/ports/samples'
+import { seededRandom } from '../../src/sim/seeded-random'
 import { VirtualClock } from '../../src/sim/virtual-clock'
 import { startFleet } from '../../actors'
 
 /** A configuration with the product's defaults. */
 export const testConfig = (change: { [K in keyof Config]?: Partial<Config[K]> } = {}): Config => {
   const base: Config = {
-    server: { host: '127.0.0.1', port: 0, maxBodyBytes: 64e6, shutdownGraceMs: 60_000 },
+    server: { host: '127.0.0.1', port: 0, maxBodyBytes: 64e6, shutdownGraceMs: 60_000, stripBillingHeader: true },
     auth: { mode: 'open', keys: [] },
     discovery: { local: false, everyMs: 30_000 },
     nodes: [],
@@ -206,6 +207,8 @@ const noSamples: Samples = {
   addService: () => {},
   addLoad: () => {},
   service: () => undefined,
+  p75: () => undefined,
+  nodeMeans: () => undefined,
   loadMs: () => undefined,
 }
 
@@ -215,9 +218,11 @@ export const host = (
   change: Parameters<typeof testConfig>[0] & {
     describe?: (name: string) => Partial<NodeDescription>
     samples?: Samples
+    /** Hears each fact first; may throw, as a broken journal does. */
+    record?: (fact: Fact) => void
   } = {},
 ) => {
-  const { describe, samples, ...config } = change
+  const { describe, samples, record, ...config } = change
   const clock = new VirtualClock()
   const gateway = new ScriptedGateway(clock)
   for (const [name, report] of Object.entries(nodes)) gateway.reports.set(name, report)
@@ -227,8 +232,14 @@ export const host = (
     {
       gateway,
       clock,
-      journal: { record: (fact) => void facts.push(fact) },
+      journal: {
+        record: (fact) => {
+          record?.(fact)
+          facts.push(fact)
+        },
+      },
       samples: samples ?? noSamples,
+      random: seededRandom(1).next,
       precise: () => clock.now(),
     },
     { instance: 'test', version: '0.0.0' },

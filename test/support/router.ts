@@ -1,6 +1,7 @@
 import type { Fact } from '../../src/domain/facts'
 import type { NodeDescription } from '../../src/domain/node'
 import { openRouter, type Router } from '../../src/router'
+import { nodeKindOf } from '../../src/sim/fake/kinds'
 import type { FakeNode } from '../../src/sim/fake/options'
 import { type FakeSpec, startFakes, until } from './fakes'
 import { testConfig, testNode } from './host'
@@ -52,7 +53,7 @@ export const withRouter = async <T>(
   const fakes = await startFakes(specs)
   const nodes = fakes.map((fake, index) =>
     testNode(nodeName(index), {
-      kind: fake.kind === 'llamacpp-router' ? 'llamacpp' : fake.kind,
+      kind: nodeKindOf(fake.kind),
       url: fake.url,
       ...describe?.(index),
     }),

@@ -1,5 +1,6 @@
 import type { ServerDeps } from '../deps'
 import type { Route } from '../route'
+import { anthropicRoutes } from './anthropic'
 import { healthRoutes } from './health'
 import { inferenceRoutes } from './inference'
 import { nativeRoutes } from './native'
@@ -10,6 +11,7 @@ import { openaiRoutes } from './openai'
 export const createRoutes = (deps: ServerDeps): Route[] => [
   ...inferenceRoutes(deps),
   ...openaiRoutes(deps),
+  ...anthropicRoutes(deps),
   ...ollamaRoutes(deps),
   ...nativeRoutes(deps),
   ...healthRoutes(deps),

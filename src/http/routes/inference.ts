@@ -4,6 +4,7 @@ import { readBody } from '../body'
 import { contextOf } from '../context'
 import type { ServerDeps } from '../deps'
 import { setHeaders } from '../header-values'
+import { findModel, isInMemory } from '../models'
 import type { Call, Route } from '../route'
 
 /** Proxies and browsers must not hold a stream back. */
@@ -30,11 +31,20 @@ export const inferenceRoutes = (deps: ServerDeps): Route[] => {
     const { id, at, path, request, caller } = call
     const context = contextOf(request.headers, at, caller)
     const body = await readBody(request, config.server.maxBodyBytes)
-    const exchange = route.decode({ id, at, path, headers: request.headers, body, context })
+    const keepBillingHeader = !config.server.stripBillingHeader
+    const exchange = route.decode({ id, at, path, headers: request.headers, body, context, keepBillingHeader })
+
+    const { job, unloaded } = exchange
+    // Placing it would bring the model into memory first.
+    if (unloaded && !isInMemory(findModel(fleet.models(), job.asked))) {
+      return toResponse({ status: 200, headers: { 'content-type': unloaded.contentType }, body: unloaded.body })
+    }
 
     exchanges.set(id, exchange)
     try {
-      return toResponse(await fleet.submit(exchange.job, request.signal))
+      const reply = await fleet.submit(job, request.signal)
+      reply.onAbandoned?.(call.hangUp)
+      return toResponse(reply)
     } finally {
       // The gateway took the exchange when it sent the request; from the first byte on nothing looks it up again.
       exchanges.delete(id)

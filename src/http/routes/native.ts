@@ -37,7 +37,7 @@ const queryOf = ({ request }: Call): DecisionQuery => {
 }
 
 /** Our own API: what `fleet status` and `fleet explain` read, and the verbs on nodes. */
-export const nativeRoutes = ({ fleet, decisions }: ServerDeps): Route[] => {
+export const nativeRoutes = ({ fleet, decisions, reload }: ServerDeps): Route[] => {
   const read = (path: string, answer: (call: Call) => unknown): Route => ({
     method: 'GET',
     path: `/api/v1${path}`,
@@ -65,7 +65,28 @@ export const nativeRoutes = ({ fleet, decisions }: ServerDeps): Route[] => {
     },
   })
 
+  const reloadConfig: Route = {
+    method: 'POST',
+    path: '/api/v1/config/reload',
+    access: 'admin',
+    refuser,
+    handle: () => {
+      if (!reload) throw new RouterError('not_found', 'This router has no configuration file to read again.')
+      const reloaded = reload()
+      if (reloaded.outcome === 'applied') return Response.json(reloaded)
+      const [first] = reloaded.problems
+      const message = `${first?.line === undefined ? '' : `Line ${first.line}: `}${first?.message ?? 'The configuration is not valid.'}`
+      const fleet = {
+        code: 'invalid_request',
+        message,
+        hint: 'The last good configuration stays; fleet check shows all problems.',
+      }
+      return Response.json({ ...reloaded, fleet }, { status: 400 })
+    },
+  }
+
   return [
+    reloadConfig,
     read('/overview', () => fleet.overview()),
     read('/nodes', () => ({ nodes: fleet.nodes() })),
     read('/nodes/*', ({ path }) => {

@@ -1,4 +1,5 @@
-import { dialectFor } from '../../wire'
+import { modelsRefuser } from '../refuser'
+import { isAnthropicClient, listAnthropicModels, oneAnthropicModel } from '../../wire/anthropic-models'
 import { listModels, oneModel } from '../../wire/openai-models'
 import type { ServerDeps } from '../deps'
 import { findModel, servable } from '../models'
@@ -7,9 +8,9 @@ import { type Route, restOf } from '../route'
 const list = '/v1/models'
 const one = `${list}/`
 
-/** The model list in OpenAI's shape, from what the nodes last reported: no node is asked. */
+/** The model list from what the nodes last reported: no node is asked. Anthropic clients find theirs on the same paths. */
 export const openaiRoutes = ({ fleet, clock }: ServerDeps): Route[] => {
-  const refuser = dialectFor(list)
+  const refuser = modelsRefuser
   // Clients compare entries, so `created` must not change from one list to the next.
   const created = clock.now()
   return [
@@ -18,7 +19,11 @@ export const openaiRoutes = ({ fleet, clock }: ServerDeps): Route[] => {
       path: list,
       access: 'inference',
       refuser,
-      handle: () => Response.json(listModels(servable(fleet.models()), created)),
+      handle: ({ request }) => {
+        const models = servable(fleet.models())
+        if (!isAnthropicClient(request.headers)) return Response.json(listModels(models, created))
+        return Response.json(listAnthropicModels(models, created, new URL(request.url).searchParams))
+      },
     },
     {
       method: 'GET',
@@ -26,7 +31,10 @@ export const openaiRoutes = ({ fleet, clock }: ServerDeps): Route[] => {
       access: 'inference',
       refuser,
       // Ids hold slashes, colons and spaces, percent-encoded or as they are.
-      handle: ({ path }) => Response.json(oneModel(findModel(fleet.models(), restOf(path, one)), created)),
+      handle: ({ path, request }) => {
+        const model = findModel(fleet.models(), restOf(path, one))
+        return Response.json((isAnthropicClient(request.headers) ? oneAnthropicModel : oneModel)(model, created))
+      },
     },
   ]
 }

@@ -4,6 +4,8 @@ import type { Candidate } from '../../domain/placement'
 export interface FilterContext {
   readonly now: number
   readonly excluded: ReadonlySet<string>
+  /** Requests that may be bound to one queue; absent for a policy that binds late. */
+  readonly queueLimit?: number
 }
 
 /** Numbers that a "no" compared, where it compared numbers. */

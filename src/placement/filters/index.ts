@@ -10,6 +10,7 @@ import { offline } from './offline'
 import { paused } from './paused'
 import { pinnedElsewhere } from './pinned-elsewhere'
 import { pressureCritical } from './pressure'
+import { queueFull } from './queue-full'
 import { role } from './role'
 
 /** Stage 1, in this order: the first reason that applies is the one that is told. */
@@ -26,4 +27,5 @@ export const filters: readonly Filter[] = [
   pressureCritical,
   contextWindow,
   memoryFit,
+  queueFull,
 ]

@@ -1,10 +1,14 @@
 import { sameModel } from '../../domain/job'
+import type { NodeDescription, StoredModel } from '../../domain/node'
 import type { Filter } from './filter'
+
+/** The configuration lets the node serve the model, by whichever of its names. */
+export const mayServe = ({ models }: NodeDescription, { name, aliases = [] }: StoredModel): boolean =>
+  models === undefined || [name, ...aliases].some((own) => models.some((listed) => sameModel(listed, own)))
 
 /** The configuration lists the models that the node may serve, and this is none of them. */
 export const notListed: Filter = {
   name: 'not_listed',
   temporary: false,
-  reject: ({ node, model }) =>
-    node.models === undefined || node.models.some((listed) => sameModel(listed, model)) ? undefined : {},
+  reject: ({ node, stored }) => (mayServe(node, stored) ? undefined : {}),
 }

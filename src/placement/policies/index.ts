@@ -1,7 +1,10 @@
-import { residency } from './residency'
 import type { Policy } from './policy'
+import { residency } from './residency'
+import { steady } from './steady'
+import { warmth } from './warmth'
+import { leastConnections, powerOfTwo, random, roundRobin } from './yardsticks'
 
-export const policies: readonly Policy[] = [residency]
+export const policies: readonly Policy[] = [residency, warmth, steady, roundRobin, leastConnections, powerOfTwo, random]
 
-/** The policy of that name; the configuration has checked that it exists. */
-export const policyNamed = (name: string): Policy => policies.find((policy) => policy.name === name) ?? residency
+/** The policy of that name, if there is one. */
+export const policyNamed = (name: string): Policy | undefined => policies.find((policy) => policy.name === name)

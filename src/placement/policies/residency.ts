@@ -1,15 +1,20 @@
 import type { Job } from '../../domain/job'
 import type { Candidate, Decision, Ranked } from '../../domain/placement'
-import { evictionsFor } from '../eviction'
-import { needsLoad } from '../window'
+import { evictionsFor, isAtRisk } from '../eviction'
+import { isExpired, loadsByRequest, needsLoad } from '../window'
 import type { Choice, Policy, PolicyContext } from './policy'
 
 /** Places in the order, best first; the first term of every rank. */
-const TIER = { resident: 0, joins_load: 1, cold: 2, busy: 3, evicting: 4, blocked: 5 } as const
+const TIER = { resident: 0, joins_load: 1, cold: 2, cold_start: 2, busy: 3, evicting: 4, blocked: 5 } as const
 type Tier = keyof typeof TIER
 
-/** A suspect node stands behind a healthy cold one and before waiting for a healthy busy one. */
+/**
+ * A suspect node, one that hangs while it unloads and one that just refused because it is busy stand behind a healthy
+ * cold one and before waiting for a healthy busy one.
+ */
 const SUSPECT_TIERS = 2.5
+/** One of which only old news is known stands behind its equals. */
+const STALE_TIERS = 0.5
 
 interface Entry {
   readonly candidate: Candidate
@@ -18,14 +23,11 @@ interface Entry {
   readonly evicts: readonly string[]
 }
 
-/** A resident model is never asked while the node loads another one that could push it out. */
-const isAtRisk = ({ loading, model, availableGb }: Candidate): boolean =>
-  loading !== undefined && loading !== model && availableGb === undefined
-
 const tierOf = (candidate: Candidate, job: Job, now: number): { tier: Tier; evicts: readonly string[] } => {
   const none: readonly string[] = []
   const { free, loading, model } = candidate
-  if (loading === model) return { tier: free > 0 ? 'joins_load' : 'busy', evicts: none }
+  if (loadsByRequest(candidate, now)) return { tier: tierByRequest(candidate), evicts: none }
+  if (loading === model && candidate.canLoad) return { tier: free > 0 ? 'joins_load' : 'busy', evicts: none }
   if (!needsLoad(candidate, job, now)) {
     if (isAtRisk(candidate)) return { tier: 'blocked', evicts: none }
     return { tier: free > 0 ? 'resident' : 'busy', evicts: none }
@@ -35,6 +37,16 @@ const tierOf = (candidate: Candidate, job: Job, now: number): { tier: Tier; evic
   const evicts = evictionsFor(candidate)
   if (reloadsBusy || evicts === undefined) return { tier: 'blocked', evicts: none }
   return { tier: evicts.length === 0 ? 'cold' : 'evicting', evicts }
+}
+
+/**
+ * Such an engine makes room as it likes, also where it is answering, so nothing else may run there. Nor does a second
+ * request join the load: it belongs to the first one, and may fail with it.
+ */
+const tierByRequest = ({ free, loading, model, others }: Candidate): Tier => {
+  if (loading === model) return 'busy'
+  const isIdle = loading === undefined && free > 0 && !others.some(({ busy }) => busy)
+  return isIdle ? 'cold_start' : 'blocked'
 }
 
 const compare = (a: Entry, b: Entry): number => {
@@ -47,7 +59,8 @@ const compare = (a: Entry, b: Entry): number => {
 
 const entryOf = (candidate: Candidate, job: Job, now: number): Entry => {
   const { tier, evicts } = tierOf(candidate, job, now)
-  const suspect = candidate.health === 'suspect' ? SUSPECT_TIERS : 0
+  const isSuspect = candidate.health === 'suspect' || candidate.isRefusing === true || isExpired(candidate, now)
+  const doubt = isSuspect ? SUSPECT_TIERS : candidate.isStale === true ? STALE_TIERS : 0
   const load = candidate.inFlight + candidate.foreign + candidate.bound
   // A resident fallback beats a cold primary; among equals the chain's order, then load, then who was chosen longest ago.
   return {
@@ -55,7 +68,7 @@ const entryOf = (candidate: Candidate, job: Job, now: number): Entry => {
     tier,
     evicts,
     rank: [
-      TIER[tier] + suspect,
+      TIER[tier] + doubt,
       candidate.choice,
       load,
       candidate.nodeInFlight,
@@ -75,6 +88,8 @@ const rankedOf = ({ candidate, tier, rank, evicts }: Entry): Ranked => ({
     tier,
     ...(candidate.choice > 0 ? { choice: candidate.choice } : {}),
     ...(candidate.health === 'suspect' ? { health: 'suspect' } : {}),
+    ...(candidate.isStale === true ? { report: 'stale' } : {}),
+    ...(candidate.isRefusing === true ? { refuses: 'busy' } : {}),
     in_flight: candidate.inFlight,
     free: candidate.free,
     slots: candidate.slots,
@@ -96,6 +111,8 @@ const decide = (entries: readonly Entry[]): Decision => {
         ...at,
         reason: entries.length === 1 ? 'only_candidate' : candidate.choice > 0 ? 'fallback' : 'resident',
       }
+    case 'cold_start':
+      return { kind: 'start', ...at, reason: 'cold_load' }
     case 'joins_load':
       return { kind: 'load', ...at, reason: 'cold_load' }
     case 'cold':

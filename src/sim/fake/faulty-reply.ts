@@ -2,10 +2,13 @@ import type { Reply } from './connection'
 import type { Turn } from './turn'
 
 /** An error as an event of the stream, in the framing of the path. */
-const errorEvent = (path: string, message: string): string =>
-  path.startsWith('/api/')
-    ? `${JSON.stringify({ error: message })}\n`
-    : `data: ${JSON.stringify({ error: { message, type: 'server_error', code: 500 } })}\n\n`
+const errorEvent = (path: string, message: string): string => {
+  if (path.startsWith('/api/')) return `${JSON.stringify({ error: message })}\n`
+  const error = { message, type: 'server_error', code: 500 }
+  return path === '/v1/messages'
+    ? `event: error\ndata: ${JSON.stringify({ type: 'error', error })}\n\n`
+    : `data: ${JSON.stringify({ error })}\n\n`
+}
 
 /** A reply to which the faults of its request happen: cut, truncated, silent for a while, mislabelled. */
 export const withReplyFaults = (turn: Turn, reply: Reply): Reply => {

@@ -1,5 +1,6 @@
 import { serveSilently } from './answer'
 import { sameModel } from '../../domain/job'
+import { anthropicRoute } from './anthropic-routes'
 import type { Resident } from './work'
 import {
   architectureOf,
@@ -126,7 +127,7 @@ export const llamaRouterFace: Face = {
   open: ['/', '/health', '/v1/health', '/models', '/v1/models'],
   errorBody: llamaErrorBody,
   handle(turn) {
-    if (openAiRoute(turn, rules)) return
+    if (openAiRoute(turn, rules) || anthropicRoute(turn, rules)) return
     const { request } = turn
     switch (`${request.method} ${request.path}`) {
       case 'GET /health':

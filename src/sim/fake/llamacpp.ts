@@ -1,4 +1,5 @@
 import { sameModel } from '../../domain/job'
+import { anthropicRoute } from './anthropic-routes'
 import type { Resident } from './work'
 import type { FakeModel } from './options'
 import { openAiError, openAiRoute, type OpenAiRules } from './openai-routes'
@@ -137,7 +138,7 @@ export const llamaFace: Face = {
       .residents()
       .find((each) => sameModel(each.model.name, machine.models[0]?.name ?? ''))
     if (resident?.state !== 'ready') return sendError(turn, face, 503, 'Loading model')
-    if (openAiRoute(turn, rules)) return
+    if (openAiRoute(turn, rules) || anthropicRoute(turn, rules)) return
     switch (`${request.method} ${request.path}`) {
       case 'GET /health':
       case 'GET /v1/health':

@@ -5,16 +5,17 @@ import { sameModel } from '../../domain/job'
 
 const TYPES: Readonly<Record<number, string>> = { 400: 'BadRequestError', 401: 'Unauthorized', 404: 'NotFoundError' }
 
-const errorBody: Face['errorBody'] = (_path, status, message) =>
+export const openAiErrorBody: Face['errorBody'] = (_path, status, message) =>
   openAiError(TYPES[status] ?? 'InternalServerError', message, status)
 
-const rules: OpenAiRules = {
+/** Serves what is listed and nothing else. */
+export const listedOpenAiRules: OpenAiRules = {
   flavour: { thinking: 'reasoning_content', fingerprint: 'fp_fake', timings: false },
-  face: { errorBody },
+  face: { errorBody: openAiErrorBody },
   choose(turn) {
     const name = String(turn.json.model ?? '')
     const model = turn.machine.models.find((each) => sameModel(each.name, name))
-    if (!model) sendError(turn, { errorBody }, 404, `The model \`${name}\` does not exist.`)
+    if (!model) sendError(turn, { errorBody: openAiErrorBody }, 404, `The model \`${name}\` does not exist.`)
     return model
   },
   refuse(turn, question) {
@@ -22,7 +23,7 @@ const rules: OpenAiRules = {
     const { contextTokens } = question.model
     if (tokens <= contextTokens) return false
     const message = `This model's maximum context length is ${contextTokens} tokens. However, your request has ${tokens} input tokens. Please reduce the length of the input messages.`
-    sendError(turn, { errorBody }, 400, message)
+    sendError(turn, { errorBody: openAiErrorBody }, 400, message)
     return true
   },
 }
@@ -43,9 +44,9 @@ const listModels = (turn: Turn): void =>
 export const openAiFace: Face = {
   headers: { server: 'uvicorn' },
   open: [],
-  errorBody,
+  errorBody: openAiErrorBody,
   handle(turn) {
-    if (openAiRoute(turn, rules)) return
+    if (openAiRoute(turn, listedOpenAiRules)) return
     if (turn.request.method === 'GET' && turn.request.path === '/v1/models') return listModels(turn)
     sendJson(turn, { detail: 'Not Found' }, 404)
   },

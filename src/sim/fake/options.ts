@@ -1,7 +1,15 @@
 import type { Capability } from '../../domain/job'
 import type { FaultPlan } from './faults'
 
-export type FakeKind = 'ollama' | 'llamacpp' | 'llamacpp-router' | 'openai'
+export type FakeKind =
+  | 'ollama'
+  | 'lmstudio'
+  | 'lmstudio-v0'
+  | 'llamaswap'
+  | 'llamacpp'
+  | 'llamacpp-router'
+  | 'vllm'
+  | 'openai'
 
 /** A model of a fake engine. Sizes in GB (10^9 bytes), rates in tokens/s, times in simulated ms. */
 export interface FakeModel {
@@ -27,7 +35,7 @@ export interface FakeOptions {
   readonly models: readonly FakeModel[]
   /** Memory for models in GB; default: unlimited. */
   readonly memoryGb?: number
-  /** Models in memory at once; default: unlimited, 4 for the llama.cpp router. */
+  /** Models in memory at once; default: unlimited, 4 for the llama.cpp router, 1 for llama-swap. */
   readonly maxResident?: number
   /** Requests that run at once per model, more wait inside in order. Default: 1 for Ollama, 4 else. */
   readonly slots?: number
@@ -35,7 +43,7 @@ export interface FakeOptions {
   readonly collapseAbove?: number
   /** How much running requests slow each other: 0 (perfect batching, default) to 1 (time slicing). */
   readonly contention?: number
-  /** In memory at start. Default: none for loaders, the first model of `llamacpp`, all of `openai`. */
+  /** In memory at start. Default: none for loaders, the first model of `llamacpp`, all of `openai` and `vllm`. */
   readonly resident?: readonly string[]
   /** Default 2. */
   readonly loadGbPerSecond?: number

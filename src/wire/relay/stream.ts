@@ -1,12 +1,13 @@
 /** A stream whose client and node speak the same dialect: the chunks go on as they are, their end is remembered. */
 import { concat, decode, encode, find, splice, startsWithAt } from '../bytes'
-import type { ReplyTransform } from '../exchange'
+import type { ReplyTransform, Usage } from '../exchange'
 import type { Json } from '../json/values'
 import { parseReply } from '../json/values'
-import type { Framer } from '../lines'
+import type { Frame, Framer } from '../lines'
 import { createNdjsonFramer } from '../ndjson'
 import { errorOf } from '../replies'
 import { createSseFramer } from '../sse'
+import { anthropicStart, anthropicUsage, readAnthropicEnd } from './anthropic-tail'
 import { afterLastEvent, afterLastLine, createGate, endOfEvent } from './gate'
 import { readOllamaEnd } from './ollama-tail'
 import type { StreamEnd } from './openai-tail'
@@ -27,6 +28,9 @@ interface StreamKind {
   readonly framer: () => Framer
   readonly boundary: (bytes: Uint8Array) => number
   readonly readEnd: (tail: string) => StreamEnd
+  /** Where the first event tells the model and, in some dialects, what the prompt cost; default: at its top. */
+  readonly startOf?: (first: Json) => Json
+  readonly readStart?: (start: Json) => Usage
 }
 
 const sse: StreamKind = {
@@ -34,6 +38,15 @@ const sse: StreamKind = {
   framer: createSseFramer,
   boundary: afterLastEvent,
   readEnd: readOpenAiEnd,
+}
+
+const anthropicEvents: StreamKind = {
+  contentType: 'text/event-stream',
+  framer: createSseFramer,
+  boundary: afterLastEvent,
+  readEnd: readAnthropicEnd,
+  startOf: anthropicStart,
+  readStart: ({ usage }) => anthropicUsage(usage),
 }
 
 const ndjson: StreamKind = {
@@ -55,24 +68,33 @@ interface Head {
   problem(): { readonly message: string; readonly status?: number } | undefined
   /** The model as the node spells it in its own answers. */
   model(): string | undefined
+  /** What the first event tells of the usage. */
+  usage(): Usage
 }
 
+/** Keep-alives may come before the answer does. */
+const isTelling = ({ event }: Frame): boolean => event !== 'ping'
+
 /** The first event decides whether this is an answer at all; it is the only one that is parsed. */
-const createHead = (framer: Framer): Head => {
+const createHead = ({ framer: createFramer, startOf = (first) => first, readStart }: StreamKind): Head => {
+  const framer = createFramer()
   let pieces: Uint8Array[] | undefined = []
   let length = 0
   let begun = false
   let problem: ReturnType<Head['problem']>
   let model: string | undefined
+  let usage: Usage = {}
 
   const judge = (json: Json | undefined, isEvent: boolean): void => {
     problem = errorOf(json ?? {})
     begun = problem === undefined && isEvent
-    if (typeof json?.model === 'string') model = json.model
+    const start = startOf(json ?? {})
+    if (typeof start.model === 'string') model = start.model
+    usage = readStart?.(start) ?? {}
     if (begun || problem) pieces = undefined
   }
 
-  const judgeFrame = ({ data, event }: { data: string; event?: string }): void => {
+  const judgeFrame = ({ data, event }: Frame): void => {
     const json = parseReply(data)
     judge(event === 'error' && json && !errorOf(json) ? { error: json } : json, true)
   }
@@ -82,19 +104,20 @@ const createHead = (framer: Framer): Head => {
       if (pieces === undefined || problem) return
       pieces.push(chunk)
       length += chunk.length
-      const [first] = framer.push(chunk)
+      const first = framer.push(chunk).find(isTelling)
       if (first) judgeFrame(first)
       else if (length > maxHeadBytes) judge(undefined, true)
     },
     close() {
       if (pieces === undefined || problem) return
-      const [first] = framer.end()
+      const first = framer.end().find(isTelling)
       if (first) judgeFrame(first)
       else judge(parseReply(decode(concat(pieces))), false)
     },
     begun: () => begun,
     problem: () => problem,
     model: () => model,
+    usage: () => usage,
   }
 }
 
@@ -127,7 +150,7 @@ const withoutUsage = (events: Uint8Array): Uint8Array => {
 
 const relayStream = (kind: StreamKind, { asked, model, dropUsage }: RelayOptions): ReplyTransform => {
   const tail = createTail()
-  const head = createHead(kind.framer())
+  const head = createHead(kind)
   const renames = asked !== model
   let rename: ((events: Uint8Array) => Uint8Array) | undefined
 
@@ -141,6 +164,7 @@ const relayStream = (kind: StreamKind, { asked, model, dropUsage }: RelayOptions
   }
   const gate = renames || dropUsage ? createGate(kind.boundary, edit) : undefined
   const end = (): StreamEnd => kind.readEnd(tail.text())
+  const complete = (): boolean => head.begun() && end().complete
 
   return {
     contentType: kind.contentType,
@@ -151,15 +175,19 @@ const relayStream = (kind: StreamKind, { asked, model, dropUsage }: RelayOptions
     },
     end() {
       head.close()
-      return gate?.end()
+      const rest = gate?.end()
+      // Half a record in front of the error that follows would only be one more that nobody can read.
+      return complete() ? rest : undefined
     },
-    complete: () => head.begun() && end().complete,
+    complete,
     problem: () => head.problem() ?? (head.begun() ? end().problem : undefined),
     begun: () => head.begun(),
-    usage: () => end().usage,
+    usage: () => ({ ...head.usage(), ...end().usage }),
   }
 }
 
 export const relayOpenAiStream = (options: RelayOptions): ReplyTransform => relayStream(sse, options)
+
+export const relayAnthropicStream = (options: RelayOptions): ReplyTransform => relayStream(anthropicEvents, options)
 
 export const relayOllamaStream = (options: RelayOptions): ReplyTransform => relayStream(ndjson, options)

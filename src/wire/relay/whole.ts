@@ -5,6 +5,7 @@ import type { Span } from '../json/cursor'
 import { finish, members, skip } from '../json/cursor'
 import type { Json } from '../json/values'
 import { errorOf } from '../replies'
+import { anthropicUsage } from './anthropic-tail'
 import { ollamaUsage } from './ollama-tail'
 import { usageFrom } from './openai-tail'
 
@@ -67,8 +68,9 @@ export const relayWhole = ({ contentType, asked, model }: RelayWholeOptions): Re
     begun: () => facts !== undefined && problem === undefined,
     usage: (): Usage => {
       if (facts === undefined) return {}
-      const openai = usageFrom(facts.json)
-      return openai.tokensOut === undefined ? ollamaUsage(JSON.stringify(facts.json)) : openai
+      const { json } = facts
+      const told = [usageFrom(json), anthropicUsage(json.usage), ollamaUsage(JSON.stringify(json))]
+      return told.find(({ tokensOut }) => tokensOut !== undefined) ?? {}
     },
   }
 }

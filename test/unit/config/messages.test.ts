@@ -42,7 +42,7 @@ describe('messages', () => {
   |
 3 | kind = "olama"
   |        ^^^^^^^ did you mean "ollama"?
-  = allowed: ollama, llamacpp, openai
+  = allowed: ollama, lmstudio, llamaswap, llamacpp, vllm, openai
 
 1 error
 `,
@@ -163,7 +163,7 @@ describe('messages', () => {
   })
 
   test.each([
-    [node('').replace('"ollama"', '"lmstudio"'), 'kind "lmstudio" is not in this version'],
+    [node('').replace('"ollama"', '"sglang"'), 'kind "sglang" is not in this version'],
     ['[policy]\nuse = "warmth"', 'policy "warmth" is not in this version'],
     ['[state]\nbackend = "redis"', 'backend "redis" is not in this version'],
   ])('words of later versions are named as such: %#', (text, message) => {

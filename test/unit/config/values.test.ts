@@ -112,6 +112,23 @@ key_env = "BOX_KEY"
     expect(config?.nodes[0]?.keepAlive).toBe('48h')
   })
 
+  test.each(['ollama', 'lmstudio', 'llamaswap', 'llamacpp', 'vllm', 'openai'])('%s is a kind', (kind) => {
+    const { config, problems } = loadToml(`[[nodes]]\nname = "a"\nkind = "${kind}"\nurl = "http://h:1"`)
+
+    expect(problems).toEqual([])
+    expect(config?.nodes[0]?.kind).toBe(kind as never)
+  })
+
+  test('residency_url is a server root of its own, and not our own address', () => {
+    const node = (address: string) =>
+      `[[nodes]]\nname = "a"\nkind = "llamaswap"\nbase_url = "http://h:1/v1"\nresidency_url = "${address}"`
+
+    expect(loadToml(node('h:2/v1/')).config?.nodes[0]).toMatchObject({ url: 'http://h:1', residencyUrl: 'http://h:2' })
+    expect(loadToml(node('http://localhost:11435')).problems).toMatchObject([
+      { code: 'own_address', path: 'nodes[0].residency_url', line: 5 },
+    ])
+  })
+
   test('two words for one setting are a conflict', () => {
     const { problems } = loadToml(`${full}memory_gb = 24\nurl = "http://10.0.0.30:11434"`, { env: { BOX_KEY: 'k' } })
 

@@ -74,7 +74,7 @@ test('the candidates are the usual ports of the loopback', () => {
 
 describe('a scan', () => {
   test('finds every engine, with kind, version and a stable name', async () => {
-    const [ollama, llama, studio] = ['ollama-0.33', 'llamacpp-single', 'openai-lmstudio-0.4'].map((name) => play(name))
+    const [ollama, llama, studio] = ['ollama-0.33', 'llamacpp-single', 'lmstudio-0.4'].map((name) => play(name))
     const { discovery, found } = discover([ollama!.port, llama!.port, studio!.port, 1])
 
     const nodes = await discovery.scanOnce()
@@ -82,7 +82,7 @@ describe('a scan', () => {
     expect(nodes).toHaveLength(3)
     expect(found.map(({ node, version }) => [node.name, node.kind, version]).sort()).toEqual([
       [`llamacpp-${llama!.port}`, 'llamacpp', 'b7000-abcdef0'],
-      [`lmstudio-${studio!.port}`, 'openai', 'LM Studio'],
+      [`lmstudio-${studio!.port}`, 'lmstudio', undefined],
       [`ollama-${ollama!.port}`, 'ollama', '0.33.0'],
     ])
     const { node } = found.find((one) => one.node.kind === 'ollama')!

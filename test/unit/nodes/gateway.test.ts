@@ -1,4 +1,5 @@
 import { afterEach, describe, expect, test } from 'bun:test'
+import { RouterError } from '../../../src/domain/errors'
 import { NodeFault } from '../../../src/ports/node-gateway'
 import {
   answer,
@@ -110,6 +111,23 @@ describe('attempts of one request', () => {
   })
 })
 
+describe('a call that the dialect answers itself', () => {
+  test('begins and ends in a later turn, and nothing is sent', async () => {
+    const own = { contentType: 'application/json', body: Buffer.from('{"done":true}') }
+
+    const run = forward('http://127.0.0.1:1', { exchange: { loaded: () => own } })
+    const early = [...run.heard.events]
+    await run.over()
+
+    expect(early).toEqual([])
+    expect(run.heard).toMatchObject({
+      events: ['started', 'finished'],
+      reply: { status: 200, headers: { 'content-type': 'application/json' }, body: own.body },
+      summary: { end: 'completed', bytes: 13, durationMs: 0 },
+    })
+  })
+})
+
 describe('calls that cannot be sent', () => {
   test('fail in a later turn when the request is not in progress any more', async () => {
     const heard: Heard = { events: [] }
@@ -122,17 +140,18 @@ describe('calls that cannot be sent', () => {
     expect(heard.events).toEqual(['failed'])
   })
 
-  test('fail when the exchange has no form for the node', async () => {
+  test('are refused with the error of the exchange when it has no form for the node', async () => {
+    const refusal = new RouterError('not_supported', 'no embeddings there')
     const exchange = {
       request(): never {
-        throw new Error('no embeddings there')
+        throw refusal
       },
     }
 
     const run = forward('http://127.0.0.1:1', { exchange })
     await run.over()
 
-    expect(run.heard.failure?.message).toContain('no embeddings there')
+    expect(run.heard).toEqual({ events: ['refused'], refusal })
   })
 
   test('are not sent and not reported when their signal is aborted already', async () => {

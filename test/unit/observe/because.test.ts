@@ -112,6 +112,15 @@ const table: readonly (readonly [name: string, record: DecisionRecord, code: str
     'rig has qwen3:8b in memory and a free slot, the best of 2 candidates',
   ],
   [
+    'a retry that no node took',
+    record({
+      rounds: [round(two, start('rig')), round([tooBig('pi')], HOLD, { cause: 'retry' })],
+      failures: [attempt('rig')],
+    }),
+    'resident',
+    'rig has qwen3:8b in memory and a free slot, the best of 2 candidates',
+  ],
+  [
     'a start after waiting',
     record({
       rounds: [round([tooBig('pi')], HOLD), round([ranked('rig', [0])], start('rig', { reason: 'only_candidate' }))],

@@ -118,8 +118,10 @@ describe('counting facts', () => {
       { type: 'load.started', ...load, cause: 'request', evicts: [] },
       { type: 'load.failed', ...load, tookMs: 1, message: 'no' },
       { type: 'model.evicted', ...load, by: 'engine' },
+      arrived(),
       failed(1, 'rig'),
-      failed(1, 'rig', { retried: false }),
+      phase(2, 'prefill', { node: 'box' }),
+      failed(3, 'box', { retried: false }),
       { type: 'actor.failed', at, actor: 'node/rig', machine: 'node', message: 'x', restarted: true },
       { type: 'actor.failed', at, actor: 'node/rig', machine: 'node', message: 'x', restarted: false },
     ])
@@ -132,6 +134,12 @@ describe('counting facts', () => {
     ])
     expect(await lines(metrics, 'fleet_retries_total')).toEqual(['fleet_retries_total{node="rig",code="connect"} 1'])
     expect(await lines(metrics, 'fleet_actor_restarts_total')).toEqual(['fleet_actor_restarts_total{machine="node"} 1'])
+  })
+
+  test('a failed attempt that no other one follows is not counted as made again', async () => {
+    const metrics = metricsOf([arrived(), failed(1, 'rig'), settled(2)])
+
+    expect(await lines(metrics, 'fleet_retries_total')).toEqual([])
   })
 })
 
@@ -169,7 +177,7 @@ describe('labels stay bounded', () => {
   })
 
   test('values are escaped', async () => {
-    const metrics = metricsOf([failed(1, 'a"b\\c\nd')])
+    const metrics = metricsOf([arrived(), failed(1, 'a"b\\c\nd'), phase(2, 'prefill', { node: 'box' })])
 
     expect(await lines(metrics, 'fleet_retries_total')).toEqual([
       'fleet_retries_total{node="a\\"b\\\\c\\nd",code="connect"} 1',
@@ -177,7 +185,13 @@ describe('labels stay bounded', () => {
   })
 
   test('a node that was removed takes its series along', async () => {
-    const metrics = metricsOf([...ordinary(), failed(1, 'box'), { type: 'node.removed', at: 1, node: 'rig' }])
+    const metrics = metricsOf([
+      ...ordinary(),
+      arrived(),
+      failed(1, 'box'),
+      phase(2, 'prefill', { node: 'rig' }),
+      { type: 'node.removed', at: 1, node: 'rig' },
+    ])
 
     expect(await metrics.expose()).not.toContain('node="rig"')
     expect(await lines(metrics, 'fleet_retries_total')).toHaveLength(1)
@@ -249,7 +263,7 @@ describe('gauges', () => {
       'fleet_waiting{node="rig",model="qwen3:8b"} 1',
       'fleet_waiting{node="",model="qwen3:8b"} 1',
     ])
-    expect(await lines(metrics, 'fleet_held')).toEqual(['fleet_held{reason="held"} 1'])
+    expect(await lines(metrics, 'fleet_held')).toEqual(['fleet_held{reason="offline"} 1'])
   })
 
   test('actors by machine, build and process', async () => {

@@ -40,7 +40,7 @@ describe.each(rows)('%s', (code, status, type, openaiCode) => {
     nodes: [...(error.details.nodes ?? [])],
   }
 
-  test(`is ${status} in every dialect`, () => {
+  test(`is ${status} in OpenAI's and Ollama's dialect`, () => {
     expect(errorStatus(error)).toBe(status)
     expect(errorBody('openai', error)).toEqual({
       error: { message: 'Why it failed.', type, param: null, code: openaiCode },
@@ -51,9 +51,9 @@ describe.each(rows)('%s', (code, status, type, openaiCode) => {
   })
 
   test('names the request in a header', async () => {
-    for (const { refuse } of dialects) {
+    for (const { name, refuse } of dialects) {
       const response = refuse(error)
-      expect(response.status).toBe(status)
+      expect(response.status).toBe(errorStatus(error, name))
       expect(response.headers.get('x-request-id')).toBe('req_1')
       expect(response.headers.get('content-type')).toContain('application/json')
       expect(await response.json()).toMatchObject({ fleet: { code } })
@@ -101,6 +101,9 @@ test.each([
   ['/', 'ollama'],
   ['/v1/nothing', 'openai'],
   ['/apiary', 'openai'],
+  ['/v1/messages', 'anthropic'],
+  ['/v1/v1/messages/batches', 'anthropic'],
+  ['/v1/messagesque', 'openai'],
 ] as const)('an error on %s takes the shape of %s', (path, name) => {
   expect(dialectFor(path).name).toBe(name)
 })

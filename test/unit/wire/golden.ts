@@ -8,7 +8,7 @@ import type { Exchange, NodeDialect, ReplyTransform, Timing } from '../../../src
 export interface Golden {
   readonly table: string
   readonly row: string
-  readonly client: 'openai.chat' | 'ollama.chat' | 'ollama.generate'
+  readonly client: 'openai.chat' | 'ollama.chat' | 'ollama.generate' | 'anthropic.messages'
   readonly node: NodeDialect
   /** The client's body. */
   readonly ask: unknown
@@ -25,6 +25,7 @@ export const paths = {
   'openai.chat': '/v1/chat/completions',
   'ollama.chat': '/api/chat',
   'ollama.generate': '/api/generate',
+  'anthropic.messages': '/v1/messages',
 } as const
 
 /** 2026-01-01T00:00:00Z */
@@ -54,7 +55,7 @@ export const exchangeOf = (path: string, body: unknown): Exchange =>
 
 export const nodeOf = (dialect: NodeDialect, more: Partial<NodeDescription> = {}): NodeDescription => ({
   name: 'box',
-  kind: dialect,
+  kind: dialect === 'anthropic' ? 'llamacpp' : dialect,
   url: 'http://127.0.0.1:1',
   origin: 'configured',
   tags: [],
@@ -67,7 +68,8 @@ export const requestOf = (exchange: Exchange, golden: Pick<Golden, 'node' | 'tar
   return exchange.request({
     node: nodeOf(golden.node, keepAlive === undefined ? {} : { keepAlive }),
     model,
-    native: [golden.node],
+    // Whoever speaks this dialect speaks OpenAI's too.
+    native: golden.node === 'anthropic' ? ['openai', 'anthropic'] : [golden.node],
     ...(contextTokens !== undefined && { contextTokens }),
   })
 }
@@ -82,7 +84,7 @@ export const timing = (): Timing => ({
 
 export const recordEnd = (dialect: NodeDialect, stream: boolean): string => {
   if (!stream) return ''
-  return dialect === 'openai' ? '\n\n' : '\n'
+  return dialect === 'ollama' ? '\n' : '\n\n'
 }
 
 export const text = (bytes: Uint8Array | undefined): string => new TextDecoder().decode(bytes ?? new Uint8Array())

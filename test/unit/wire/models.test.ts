@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'bun:test'
+import type { Capability } from '../../../src/domain/job'
 import type { ModelView } from '../../../src/ports/fleet'
 import { ps, show, tags } from '../../../src/wire/ollama-models'
 import { listModels, oneModel } from '../../../src/wire/openai-models'
@@ -172,6 +173,16 @@ describe('Ollama', () => {
       capabilities: ['completion', 'tools', 'thinking', 'vision'],
       details: { family: 'qwen3' },
     })
+  })
+
+  test('only a model that cannot complete says that it embeds: `ollama run` would send everything to /api/embed', () => {
+    const able = (capabilities: Capability[]): ModelView => ({
+      ...bare,
+      nodes: bare.nodes.map((place) => ({ ...place, stored: { ...place.stored, capabilities } })),
+    })
+
+    expect(show(able(['chat', 'completion', 'embedding'])).capabilities).toEqual(['completion'])
+    expect(show(able(['embedding'])).capabilities).toEqual(['embedding'])
   })
 
   test('show has a model_info also for a model that nobody described', () => {

@@ -10,11 +10,11 @@ const ollama = (body: string): Exchange => decodeArrival(arrivalOf('/api/chat', 
 const up = (
   exchange: Exchange,
   model: string,
-  more: { contextTokens?: number; fixed?: boolean } = {},
+  more: { contextTokens?: number; keepAlive?: string } = {},
 ): UpstreamRequest => {
   const native = exchange.job.dialect === 'openai' ? 'openai' : 'ollama'
   const { contextTokens } = more
-  const node = nodeOf(native, more.fixed && contextTokens !== undefined ? { contextTokens } : {})
+  const node = nodeOf(native, more.keepAlive === undefined ? {} : { keepAlive: more.keepAlive })
   return exchange.request({ node, model, native: [native], ...(contextTokens !== undefined && { contextTokens }) })
 }
 
@@ -29,9 +29,9 @@ describe('the request', () => {
     expect(up(decodeArrival(arrival), 'm').body).toBe(arrival.body)
   })
 
-  test('an Ollama body too, streaming by its default', () => {
+  test('an Ollama body too, streaming by its default, where no window is known', () => {
     const arrival = arrivalOf('/api/chat', `{"model":"m",${chat}}`)
-    const request = up(decodeArrival(arrival), 'm', { contextTokens: 4096 })
+    const request = up(decodeArrival(arrival), 'm')
 
     expect(request.body).toBe(arrival.body)
     expect(request).toMatchObject({ path: '/api/chat', stream: true, dialect: 'ollama' })
@@ -75,17 +75,43 @@ describe('the request', () => {
   })
 
   test.each([
-    ['{"num_ctx":4096}', '{}'],
-    ['{"num_ctx":4096,"seed":1}', '{"seed":1}'],
-    ['{"seed":1, "num_ctx":4096}', '{"seed":1}'],
-    ['{"a":1,"num_ctx":4096 , "b":2}', '{"a":1,"b":2}'],
-    ['{"num_ctx":65536}', '{"num_ctx":65536}'],
-    ['{"num_ctx":1,"num_ctx":2}', '{"num_ctx":32768,"num_ctx":32768}'],
-  ])('BL-X01 a smaller num_ctx than the loaded window is dropped, a larger one stays: %s', (options, expected) => {
-    const exchange = ollama(`{"model":"m","options":${options},${chat}}`)
+    [',"options":{"num_ctx":4096}', '{"num_ctx":32768}'],
+    [',"options":{"num_ctx":4096,"seed":1}', '{"seed":1,"num_ctx":32768}'],
+    [',"options":{"seed":1, "num_ctx":4096}', '{"seed":1,"num_ctx":32768}'],
+    [',"options":{"a":1,"num_ctx":4096 , "b":[2, 3]}', '{"a":1,"b":[2, 3],"num_ctx":32768}'],
+    [',"options":{"num_ctx":1,"num_ctx":2}', '{"num_ctx":32768}'],
+    [',"options":{"seed" : 1}', '{"seed" : 1,"num_ctx":32768}'],
+    [',"options":{}', '{"num_ctx":32768}'],
+    [',"options":null', '{"num_ctx":32768}'],
+  ])('BL-X01 BL-X02 a request names the loaded window, whether it asks for less or for none: %s', (asked, options) => {
+    const exchange = ollama(`{"model":"m"${asked},${chat}}`)
 
-    expect(text(up(exchange, 'm', { contextTokens: 32_768 }).body)).toBe(`{"model":"m","options":${expected},${chat}}`)
+    expect(text(up(exchange, 'm', { contextTokens: 32_768 }).body)).toBe(`{"model":"m","options":${options},${chat}}`)
   })
+
+  test('BL-X02 a request without options names the loaded window', () => {
+    const { body } = up(ollama(`{"model":"m",${chat}}`), 'm', { contextTokens: 32_768 })
+
+    expect(text(body)).toBe(`{"options":{"num_ctx":32768},"model":"m",${chat}}`)
+  })
+
+  test.each(['{"num_ctx":32768}', '{"num_ctx":65536}', '{"seed":1,"num_ctx":32768}'])(
+    'a num_ctx that is the loaded window, or larger, keeps its bytes: %s',
+    (options) => {
+      const arrival = arrivalOf('/api/chat', `{"model":"m","options":${options},${chat}}`)
+
+      expect(up(decodeArrival(arrival), 'm', { contextTokens: 32_768 }).body).toBe(arrival.body)
+    },
+  )
+
+  test.each(['num_batch', 'num_gpu', 'main_gpu', 'use_mmap', 'num_thread', 'draft_num_predict'])(
+    'BL-X01 %s, which would reload the model, does not reach the node',
+    (name) => {
+      const exchange = ollama(`{"model":"m","options":{"seed":1,"${name}":1,"top_k":2},${chat}}`)
+
+      expect(JSON.parse(text(up(exchange, 'm').body)).options).toEqual({ seed: 1, top_k: 2 })
+    },
+  )
 
   test('without a known window num_ctx stays, and is a constraint for placement', () => {
     const exchange = ollama(`{"model":"m","options":{"num_ctx":4096},${chat}}`)
@@ -95,13 +121,18 @@ describe('the request', () => {
   })
 
   test.each([
-    [`{"model":"m",${chat}}`, { num_ctx: 16_384 }],
-    [`{"model":"m","options":{"seed":1},${chat}}`, { seed: 1, num_ctx: 16_384 }],
-    [`{"model":"m","options":{"num_ctx":4096},${chat}}`, { num_ctx: 16_384 }],
-  ])('BL-X02 on a node whose window the operator chose, every request names that window: %s', (body, options) => {
-    expect(JSON.parse(text(up(ollama(body), 'm', { contextTokens: 16_384, fixed: true }).body)).options).toEqual(
-      options,
-    )
+    [`{"model":"m","keep_alive":0,${chat}}`, '2h'],
+    [`{"model":"m","keep_alive":"5m",${chat}}`, '2h'],
+    [`{"model":"m",${chat}}`, '2h'],
+    ['{"model":"m","messages":[],"keep_alive":0}', 0],
+  ])("the operator's keep_alive goes before the client's, but an unload stays one: %s", (body, keepAlive) => {
+    expect(JSON.parse(text(up(ollama(body), 'm', { keepAlive: '2h' }).body)).keep_alive).toBe(keepAlive)
+  })
+
+  test("the client's keep_alive stays where the operator set none", () => {
+    const arrival = arrivalOf('/api/chat', `{"model":"m","keep_alive":"5m",${chat}}`)
+
+    expect(up(decodeArrival(arrival), 'm').body).toBe(arrival.body)
   })
 })
 

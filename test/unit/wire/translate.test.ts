@@ -211,12 +211,33 @@ describe('Ollama client, OpenAI-speaking node', () => {
   test.each([
     ['/api/chat', { messages: [] }],
     ['/api/generate', { keep_alive: 0 }],
+    ['/api/generate', { keep_alive: '0s' }],
   ])('a request on %s that only loads or unloads needs nothing and goes to Ollama nodes alone', (path, more) => {
     const exchange = exchangeOf(path, { model: 'm', ...more })
 
     expect(exchange.job.needs).toEqual([])
     expect(exchange.request({ node: nodeOf('ollama'), model: 'm', native: ['ollama'] }).path).toBe(path)
     expect(() => exchange.request({ node: nodeOf('openai'), model: 'm', native: ['openai'] })).toThrow(RouterError)
+  })
+
+  test('a request that only loads is answered for nodes of other kinds, one that unloads when no node has the model', () => {
+    const load = exchangeOf('/api/chat', { model: 'm', messages: [] })
+    const unload = exchangeOf('/api/generate', { model: 'm', keep_alive: 0 })
+
+    expect(load.unloaded).toBeUndefined()
+    expect(load.loaded?.(['ollama'])).toBeUndefined()
+    expect(JSON.parse(text(load.loaded?.(['openai'])?.body ?? encode('')))).toMatchObject({
+      model: 'm',
+      message: { role: 'assistant', content: '' },
+      done: true,
+      done_reason: 'load',
+    })
+    expect(unload.loaded?.(['openai'])).toBeUndefined()
+    expect(JSON.parse(text(unload.unloaded?.body ?? encode('')))).toMatchObject({ response: '', done_reason: 'unload' })
+  })
+
+  test.each([{ prompt: 'hi', keep_alive: 0 }, { keep_alive: '5m' }, {}])('%j does not unload', (body) => {
+    expect(exchangeOf('/api/generate', { model: 'm', ...body }).unloaded).toBeUndefined()
   })
 
   test('a stream without usage still ends with durations', () => {

@@ -1,0 +1,39 @@
+/** OpenAI `POST /v1/chat/completions`. */
+import type { Arrival, InferenceRoute } from './dialect'
+import type { Exchange, ReplyTransform, UpstreamRequest } from './exchange'
+import { jobOf } from './job'
+import { invalid, parseBody } from './json/values'
+import { askChat, readerFor, speaksOpenAi } from './node-side'
+import { readOpenAiChat } from './openai-request'
+import { answerOf, commonOf, contentTypeOf, nodeError, relayed, relayTo } from './openai-side'
+import { createOpenAiStreamWriter, createOpenAiWholeWriter } from './openai-writer'
+import { peek } from './peek'
+import { translate } from './translate'
+
+const path = '/v1/chat/completions'
+
+const decode = (arrival: Arrival): Exchange => {
+  const facts = peek(arrival.body)
+  if (facts.messages === undefined) throw invalid('"messages" is missing.', 'messages')
+  if (facts.messages === 0) throw invalid('"messages" is empty.', 'messages')
+  const job = jobOf(arrival, facts, { dialect: 'openai', operation: 'openai.chat', streams: false })
+  const translated = (request: UpstreamRequest): ReplyTransform => {
+    const answer = answerOf(job, facts)
+    return translate({
+      contentType: contentTypeOf(job),
+      ...readerFor(request, job),
+      writer: job.stream ? createOpenAiStreamWriter(answer) : createOpenAiWholeWriter(answer),
+      errorText: nodeError(job),
+    })
+  }
+  return {
+    ...commonOf(job),
+    request: (target) =>
+      speaksOpenAi(target)
+        ? relayTo(path, facts, target.model)
+        : askChat(readOpenAiChat(parseBody(facts.body)), job, target),
+    reply: (request, model) => (request.dialect === 'openai' ? relayed(job, facts, model) : translated(request)),
+  }
+}
+
+export const chatRoute: InferenceRoute = { method: 'POST', path, decode }
