@@ -1,7 +1,9 @@
 import type { DispatcherContext, DispatcherInput, Turn } from './dispatcher/context'
 import { adopt, lose } from './dispatcher/loads'
 import { arrive, look, returnBound, tellHeld, tryElsewhere } from './dispatcher/turn'
+import { isBatch } from './dispatcher/share'
 import { free, onReport, releaseSlot, settleLingering } from './dispatcher/slots'
+import { sameModel } from '../src/domain/job'
 import { policyNamed } from '../src/placement/policies'
 import { type Chart, flat } from './flat'
 import { address, type DispatcherEvent } from './protocol'
@@ -32,7 +34,7 @@ export const dispatcherChart = {
         'linger.ended': { actions: ['settleLingering', 'lookAgain'] },
       },
       // The fallback for whatever no event tells; held requests ask again on it.
-      after: { tick: { target: 'ready', reenter: true, actions: ['tellHeld', 'lookAgain'] } },
+      after: { tick: { target: 'ready', reenter: true, actions: ['age', 'tellHeld', 'lookAgain'] } },
     },
   },
 } as const satisfies Chart
@@ -44,7 +46,7 @@ type Of<T extends DispatcherEvent['type']> = Extract<DispatcherEvent, { type: T 
 const turn = (context: DispatcherContext, api: Turn['api']): Turn => ({ context, api })
 
 export const dispatcherLogic = flat<DispatcherContext, DispatcherEvent, DispatcherInput>(dispatcherChart, {
-  context: (input) => ({ ...input, lastRescoreAt: input.now(), looking: false, asking: undefined }),
+  context: (input) => ({ ...input, loadDueAt: new Map(), lastRescoreAt: input.now(), looking: false, asking: undefined }),
   delays: { tick: TICK_MS },
   actions: {
     place: (context, event, api) => {
@@ -65,25 +67,33 @@ export const dispatcherLogic = flat<DispatcherContext, DispatcherEvent, Dispatch
       api.send(api.self, { type: 'room.look' })
     },
     releaseSlot: (context, event, api) => releaseSlot(turn(context, api), event as Of<'slot.freed'>),
-    takeGrant: ({ ledger, now }, event) => {
+    takeGrant: (context, event) => {
+      const { ledger, boundBatch, now } = context
       const { node, model, request, attempt } = event as Of<'slot.taken'>
+      const bound = boundBatch.get(request)
+      const batch = bound !== undefined && isBatch(context, bound) ? { isBatch: true as const } : {}
+      boundBatch.delete(request)
       ledger.settleGrant(node, model)
       ledger.unbind(node, model)
-      ledger.reserve({ request, attempt, node, model, state: 'running', since: now() })
+      ledger.reserve({ request, attempt, node, model, state: 'running', since: now(), ...batch })
     },
     dropGrant: ({ ledger }, event) => {
       const { node, model } = event as Of<'slot.declined'>
       ledger.settleGrant(node, model)
     },
-    unbind: ({ ledger }, event) => {
-      const { node, model } = event as Of<'bound.gone'>
+    unbind: ({ ledger, boundBatch }, event) => {
+      const { node, model, request } = event as Of<'bound.gone'>
+      boundBatch.delete(request)
       ledger.unbind(node, model)
     },
     loseQueue: (context, event, api) => {
       const { queue, running } = event as Of<'queue.broke'>
-      const { ledger } = context
+      const { ledger, boundBatch } = context
       const still = new Set(running)
       ledger.unbindAll(queue)
+      for (const [request, { node, model }] of boundBatch) {
+        if (queue === undefined || (queue.node === node && sameModel(queue.model, model))) boundBatch.delete(request)
+      }
       for (const { request, node, state } of queue === undefined
         ? ledger.reservations()
         : ledger.on(queue.node, queue.model)) {
@@ -119,9 +129,13 @@ export const dispatcherLogic = flat<DispatcherContext, DispatcherEvent, Dispatch
       const { config } = event as Of<'dispatcher.configure'>
       context.config = config
       context.policy = policyNamed(config.policy.use) ?? context.policy
+      context.room.reorder()
     },
     observe: (context, event, api) => onReport(turn(context, api), event as Of<'node.reported'>),
     settleLingering: (context, _event, api) => settleLingering(turn(context, api)),
+    age: ({ room }) => {
+      if (room.size > 0) room.reorder()
+    },
     tellHeld: (context, _event, api) => tellHeld(turn(context, api)),
   },
 })

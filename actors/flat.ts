@@ -8,6 +8,7 @@ import type {
   EventObject,
   Snapshot,
 } from 'xstate'
+import { isInspected } from './spawn'
 
 /**
  * Flat statecharts as table-driven actor logic, for actors that hear an event per request. Same actors, same mailboxes,
@@ -74,7 +75,13 @@ const LEFT = new DOMException('The state that this ran in was left.', 'AbortErro
 export type FlatSnapshot<C extends object> = Snapshot<unknown> & {
   readonly value: string
   readonly context: C
-  readonly [RUNNING]?: Map<string, AbortController> | undefined
+  readonly [RUNNING]?: Running[] | undefined
+}
+
+/** An effect that has begun and whose state, or one that names it too, has not been left. */
+interface Running {
+  readonly effect: string
+  readonly controller: AbortController
 }
 
 export type FlatLogic<C extends object, E extends EventObject, I> = ActorLogic<
@@ -180,22 +187,26 @@ const tellInspectors = <C extends object, E extends EventObject>(
   { self, system }: Scope<C, E>,
   event: E,
   snapshot: FlatSnapshot<C>,
-  taken: Taken,
-): void =>
-  (system as unknown as Internals)._sendInspectionEvent({
+  source: string,
+  declared: Arc,
+): void => {
+  if (!isInspected(system)) return
+  const taken: Taken = { source, declared }
+  ;(system as unknown as Internals)._sendInspectionEvent({
     type: '@xstate.microstep',
     actorRef: self,
     event,
     snapshot,
     _transitions: [taken],
   })
+}
 
-const apis = new WeakMap<object, unknown>()
+const API = Symbol('api')
 
-/** One api per actor, made on first use. */
-const apiFor = <C extends object, E extends EventObject>(scope: Scope<C, E>): Api<E> => {
-  const known = apis.get(scope)
-  if (known !== undefined) return known as Api<E>
+/** One api per actor, made on first use and kept with its scope: a weak map of them would slow every garbage collection. */
+const apiFor = <C extends object, E extends EventObject>(scope: Scope<C, E> & { [API]?: Api<E> }): Api<E> => {
+  const known = scope[API]
+  if (known !== undefined) return known
   const self = scope.self as unknown as AnyActorRef
   const system = scope.system as unknown as Api<E>['system']
   const relay = system as unknown as Internals
@@ -211,7 +222,7 @@ const apiFor = <C extends object, E extends EventObject>(scope: Scope<C, E>): Ap
     cancel: (id) => system.scheduler.cancel(self, id),
     defer: (run) => scope.defer(run),
   }
-  apis.set(scope, api)
+  scope[API] = api
   return api
 }
 
@@ -228,7 +239,7 @@ export const flat = <C extends object, E extends EventObject, I>(
     status: 'active' | 'done' | 'stopped',
     value: string,
     context: C,
-    running: Map<string, AbortController> | undefined,
+    running: Running[] | undefined,
   ): FlatSnapshot<C> =>
     ({
       status,
@@ -239,16 +250,16 @@ export const flat = <C extends object, E extends EventObject, I>(
       [RUNNING]: running,
     }) as FlatSnapshot<C>
 
-  const abortAll = (running: Map<string, AbortController> | undefined): void => {
+  const abortAll = (running: Running[] | undefined): void => {
     if (running === undefined) return
-    for (const controller of running.values()) controller.abort(LEFT)
-    running.clear()
+    for (const { controller } of running.splice(0)) controller.abort(LEFT)
   }
 
-  const leave = (state: CompiledState<C, E>, running: Map<string, AbortController>): void => {
-    for (const [name, controller] of running) {
-      if (state.effects.includes(name)) continue
-      running.delete(name)
+  const leave = (state: CompiledState<C, E>, running: Running[]): void => {
+    for (let at = running.length - 1; at >= 0; at--) {
+      const { effect, controller } = running[at] as Running
+      if (state.effects.includes(effect)) continue
+      running.splice(at, 1)
       controller.abort(LEFT)
     }
   }
@@ -258,7 +269,7 @@ export const flat = <C extends object, E extends EventObject, I>(
     context: C,
     event: E,
     scope: Scope<C, E>,
-    running: Map<string, AbortController> | undefined,
+    running: Running[] | undefined,
   ) => {
     const api = apiFor(scope)
     for (const action of state.entry) action(context, event, api)
@@ -268,12 +279,12 @@ export const flat = <C extends object, E extends EventObject, I>(
     }
     if (running !== undefined) leave(state, running)
     if (state.effects.length === 0) return running
-    const effects = running ?? new Map<string, AbortController>()
-    for (const name of state.effects) {
-      if (effects.has(name)) continue
+    const effects = running ?? []
+    for (const effect of state.effects) {
+      if (effects.some((one) => one.effect === effect)) continue
       const controller = new AbortController()
-      effects.set(name, controller)
-      const run = behaviour.effects?.[name]
+      effects.push({ effect, controller })
+      const run = behaviour.effects?.[effect]
       scope.defer(() => {
         if (!controller.signal.aborted) run?.(context, api, controller.signal)
       })
@@ -297,7 +308,7 @@ export const flat = <C extends object, E extends EventObject, I>(
       const value = arc.target ?? current.value
       const running = moves ? enter(stateOf(value), context, event, scope, current[RUNNING]) : current[RUNNING]
       const next = snapshot(moves && stateOf(value).final ? 'done' : 'active', value, context, running)
-      tellInspectors(scope, event, next, { source: current.value, declared: arc.declared })
+      tellInspectors(scope, event, next, current.value, arc.declared)
       return next
     }
     return current
@@ -325,7 +336,7 @@ export const flat = <C extends object, E extends EventObject, I>(
         scope as unknown as Scope<C, E>,
         current[RUNNING],
       )
-      if (running !== undefined) (current as { [RUNNING]?: Map<string, AbortController> })[RUNNING] = running
+      if (running !== undefined) (current as { [RUNNING]?: Running[] })[RUNNING] = running
     },
     getInitialSnapshot: (scope, input) =>
       snapshot('active', chart.initial, behaviour.context(input, apiFor(scope as unknown as Scope<C, E>)), undefined),

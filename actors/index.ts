@@ -1,17 +1,22 @@
 import { type AnyActorRef, createActor } from 'xstate'
 import type { Config } from '../src/domain/config'
 import { RouterError } from '../src/domain/errors'
+import type { Job } from '../src/domain/job'
+import { withTokenRatio } from '../src/learning/token-ratio'
 import type { Fleet } from '../src/ports/fleet'
 import type { Reply } from '../src/ports/node-gateway'
+import { createKeyLimits } from '../src/placement/key-limits'
 import { createLedger } from '../src/placement/ledger'
 import { createRoom } from '../src/placement/room'
+import { createCatalog } from './catalog'
 import type { DispatcherContext } from './dispatcher/context'
 import { type FleetContext, fleetMachine } from './fleet.machine'
 import { address } from './protocol'
 import { createRoster, type Member } from './roster'
 import { guardInspection, indexScheduler } from './spawn'
 import { axesOf } from './view'
-import { modelViews, nodeViewOf, waitersOf } from './views'
+import { aliasViews, modelViews } from './model-views'
+import { nodeViewOf, waitersOf } from './views'
 import { nurseryFor, type Ports, type Shared } from './wiring'
 
 export type { Ports }
@@ -33,16 +38,20 @@ export const startFleet = (
   const { clock, journal } = ports
   const startedAt = clock.now()
   const callers = new Map<string, { resolve(reply: Reply): void; reject(error: RouterError): void }>()
+  const roster = createRoster((node) => catalog.forget(node))
+  const catalog = createCatalog(config, { ...ports, now: () => clock.now(), roster })
   const shared: Shared = {
-    roster: createRoster(),
+    roster,
     queues: new Map(),
     requests: new Map(),
+    samples: ports.samples,
+    keys: createKeyLimits(() => clock.now()),
     desk: { ledger: createLedger(), room: createRoom() },
   }
   const children = new Map<string, AnyActorRef>()
   let draining = false
 
-  const nursery = nurseryFor(config, ports, shared, {
+  const nursery = nurseryFor(config, { ...ports, gateway: catalog.gateway }, shared, {
     open: (request, reply) => {
       callers.get(request)?.resolve(reply)
       callers.delete(request)
@@ -76,6 +85,8 @@ export const startFleet = (
   root.subscribe({ error: broke(address.fleet) })
   root.start()
 
+  /** With the prompt's tokens by the ratio that was measured for its model. */
+  const estimated = (job: Job): Job => withTokenRatio(job, ports.samples.bytesPerToken(job.models[0] ?? job.asked))
   const child = (id: string): AnyActorRef => children.get(id) as AnyActorRef
   const quarantined = (): ReadonlySet<string> => (root.getSnapshot() as { context: FleetContext }).context.quarantined
   const loading = (): DispatcherContext['loading'] =>
@@ -97,7 +108,7 @@ export const startFleet = (
           return
         }
         callers.set(job.id, { resolve, reject })
-        child(address.requests).send({ type: 'request.submit', job })
+        child(address.requests).send({ type: 'request.submit', job: estimated(catalog.names.resolve(job)) })
         // Whoever was to take it is stopped, or broke on it.
         if (callers.has(job.id) && !shared.requests.has(address.request(job.id))) {
           callers.delete(job.id)
@@ -113,6 +124,10 @@ export const startFleet = (
           { once: true },
         )
       }),
+
+    headersSent: (request) => shared.requests.get(address.request(request))?.send({ type: 'headers.sent' }),
+
+    running: (key) => shared.keys.running(key),
 
     overview: () => {
       const requests: Record<string, number> = {}
@@ -141,7 +156,12 @@ export const startFleet = (
       [...shared.roster.members()].map((member) =>
         nodeViewOf(member, shared, quarantined().has(member.description.name)),
       ),
-    models: () => modelViews(shared.roster, shared.desk.ledger),
+    models: () => {
+      const models = modelViews(roster, shared.desk.ledger)
+      return aliasViews(models, catalog.names.aliases)
+    },
+    chainOf: (asked) => catalog.names.chainOf(asked).models,
+    learned: (name) => (roster.get(name) === undefined ? undefined : ports.samples.learned(name)),
     queues: () => [...shared.roster.members()].flatMap((member) => nodeViewOf(member, shared, false).queues),
     waiters: () => waitersOf(shared.desk.room, shared, loading(), clock.now()),
 
@@ -170,7 +190,10 @@ export const startFleet = (
       )
     },
 
-    configure: (config) => root.send({ type: 'fleet.configure', config }),
+    configure: (config) => {
+      catalog.configure(config)
+      root.send({ type: 'fleet.configure', config })
+    },
     addNode: (node) => root.send({ type: 'node.add', node }),
     removeNode: (node) => root.send({ type: 'node.remove', node }),
 

@@ -87,7 +87,11 @@ export const configure = (house: Household, config: Config): void => {
   const { roster, nursery } = house
   nursery.configure(config)
   tell(house, address.requests, { type: 'requests.configure', config })
-  tell(house, address.queues, { type: 'queues.configure', limit: config.limits.queuePerNode })
+  tell(house, address.queues, {
+    type: 'queues.configure',
+    limit: config.limits.queuePerNode,
+    rules: config.priorities,
+  })
   const { added, removed, updated, replaced } = nodeChanges(
     [...roster.members()].map(({ description }) => description),
     config.nodes,

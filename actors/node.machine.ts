@@ -5,6 +5,7 @@ import { countsAgainstNode, failuresWithin, isOutOfReach, nextRetryMs } from '..
 import {
   failureOf,
   failuresWith,
+  failuresWithout,
   type Heard,
   initialContext,
   isProgressing,
@@ -51,6 +52,11 @@ export const nodeMachine = setup({
     countsAgainstNode: ({ event }) => {
       const failure = failureOf(event)
       return failure !== undefined && countsAgainstNode(failure)
+    },
+    wasInnocent: ({ context, event }) => {
+      if (event.type !== 'attempt.forgiven') return false
+      const left = failuresWithout(context, event.message)
+      return failuresWithin(left, context.now(), context.health.breakerWindowMs) < context.health.breakerFailures
     },
     isModelMissing: ({ event }) => failureOf(event)?.class === 'model_missing',
     isOverload: ({ event }) => failureOf(event)?.class === 'overloaded',
@@ -113,6 +119,11 @@ export const nodeMachine = setup({
       failures: ({ context, event }) => failuresWith(context, failureOf(event)?.message ?? ''),
       breakerReason: ({ event, context }) => failureOf(event)?.message ?? context.breakerReason,
     }),
+    forgiveFailure: assign({
+      failures: ({ context, event }) =>
+        event.type === 'attempt.forgiven' ? failuresWithout(context, event.message) : context.failures,
+    }),
+    endBreaker: assign({ breakerReason: undefined, breakerSince: undefined, breakerRetryAt: undefined }),
     openFirst: assign({
       breakerSince: ({ context }) => context.now(),
       retryMs: ({ context }) => context.health.breakerRetryMs,
@@ -291,6 +302,7 @@ export const nodeMachine = setup({
     },
     breaker: {
       initial: 'closed',
+      on: { 'attempt.forgiven': { actions: 'forgiveFailure' } },
       states: {
         closed: {
           on: {
@@ -302,6 +314,18 @@ export const nodeMachine = setup({
         },
         open: {
           entry: ['noteRetryAt', { type: 'recordBreaker', params: { breaker: 'open' } }, 'tellChanged'],
+          on: {
+            'attempt.forgiven': {
+              guard: 'wasInnocent',
+              target: 'closed',
+              actions: [
+                'forgiveFailure',
+                'endBreaker',
+                { type: 'recordBreaker', params: { breaker: 'closed' } },
+                'tellChanged',
+              ],
+            },
+          },
           after: { breakerRetry: 'half_open' },
         },
         // One request at a time may try it; the dispatcher sees to that.

@@ -1,7 +1,7 @@
 import type { ActorRef, Snapshot } from 'xstate'
-import type { Config } from '../src/domain/config'
+import type { Config, PriorityConfig } from '../src/domain/config'
 import type { Failure, PlacementCause } from '../src/domain/facts'
-import type { Job } from '../src/domain/job'
+import type { Job, Priority } from '../src/domain/job'
 import type { NodeDescription, NodeReport } from '../src/domain/node'
 import type { ReplySummary } from '../src/ports/node-gateway'
 import type { RouterError } from '../src/domain/errors'
@@ -81,7 +81,7 @@ export type DispatcherEvent =
       readonly running: readonly string[]
     }
   /** A bound request left its queue without running. */
-  | { readonly type: 'bound.gone'; readonly node: string; readonly model: string }
+  | { readonly type: 'bound.gone'; readonly node: string; readonly model: string; readonly request: string }
   | { readonly type: 'load.finished'; readonly node: string; readonly model: string; readonly tookMs: number }
   | { readonly type: 'load.failed'; readonly node: string; readonly model: string; readonly message: string }
   /** Whoever carried out the node's loads broke: what was under way is forgotten, which is no failure of the node's. */
@@ -107,7 +107,7 @@ export type RequestEvent =
   /** The node that it was sent to makes no progress with anybody. */
   | { readonly type: 'node.wedged'; readonly node: string }
   /** The load it waited for failed, or its node went away: ask again, without that node when the failure is its own. */
-  | { readonly type: 'placement.lost'; readonly node: string; readonly failure?: Failure }
+  | { readonly type: 'placement.lost'; readonly node: string; readonly model?: string; readonly failure?: Failure }
   | { readonly type: 'hold.ticked' }
   | { readonly type: 'place.again'; readonly blamed?: true }
   | {
@@ -129,23 +129,28 @@ export type RequestEvent =
   /** The client's request has no form that the node understands. */
   | { readonly type: 'reply.refused'; readonly error: RouterError }
   | { readonly type: 'client.left'; readonly bytes?: number }
+  /** The client has its 200 and reads comments until the answer begins. */
+  | { readonly type: 'headers.sent' }
   | { readonly type: 'request.cut'; readonly reason: 'draining' | 'internal' }
 
 /** To the supervisor of queues. */
 export type QueuesEvent =
   | { readonly type: 'queue.enqueue'; readonly node: string; readonly model: string; readonly entry: QueueEntry }
-  | { readonly type: 'queue.start'; readonly node: string; readonly model: string }
+  | { readonly type: 'queue.start'; readonly node: string; readonly model: string; readonly batch: boolean }
   | { readonly type: 'queue.withdraw'; readonly node: string; readonly model: string; readonly request: string }
   | { readonly type: 'queues.close'; readonly node: string; readonly reason: string }
+  /** The node takes nothing now, or is to load first: whoever is bound to it asks again. */
+  | { readonly type: 'queues.return'; readonly node: string; readonly reason: string }
   /** A node of that name is there again. */
   | { readonly type: 'queues.open'; readonly node: string }
-  | { readonly type: 'queues.configure'; readonly limit: number }
+  | { readonly type: 'queues.configure'; readonly limit: number; readonly rules: PriorityConfig }
   | ChildEvent
 
 export interface QueueEntry {
   readonly request: string
   readonly attempt: number
   readonly arrivedAt: number
+  readonly priority: Priority
   /** Its slot is reserved: it starts at once. Otherwise it is bound and waits for `queue.start`. */
   readonly start: boolean
   readonly residency: 'resident' | 'cold'
@@ -157,8 +162,8 @@ export interface QueueEntry {
 /** To one node:model queue. */
 export type QueueEvent =
   | { readonly type: 'queue.enqueue'; readonly entry: QueueEntry }
-  /** The dispatcher reserved one slot for the head. */
-  | { readonly type: 'queue.start' }
+  /** The dispatcher reserved one slot for the head, or if `batch` is false for the first that is not batch work. */
+  | { readonly type: 'queue.start'; readonly batch: boolean }
   | { readonly type: 'queue.withdraw'; readonly request: string }
   | {
       readonly type: 'slot.released'
@@ -167,8 +172,9 @@ export type QueueEvent =
       readonly linger?: 'prefill' | 'decode'
     }
   | { readonly type: 'queue.close'; readonly reason: string }
+  | { readonly type: 'queue.return'; readonly reason: string }
   | { readonly type: 'queue.open' }
-  | { readonly type: 'queue.configure'; readonly limit: number }
+  | { readonly type: 'queue.configure'; readonly limit: number; readonly rules: PriorityConfig }
 
 /** To the keeper of one node's memory. */
 export type RuntimeEvent =
@@ -198,6 +204,8 @@ export type NodeEvent =
   /** A request ended there well: life, whatever the polls say. */
   | { readonly type: 'attempt.succeeded' }
   | { readonly type: 'attempt.failed'; readonly failure: Failure; readonly model?: string }
+  /** A failure with these words turned out to be the request's own. */
+  | { readonly type: 'attempt.forgiven'; readonly message: string }
   /** A request has stood without a first byte for longer than it should. */
   | { readonly type: 'request.stalled'; readonly request: string }
   | { readonly type: 'request.unstalled'; readonly request: string }

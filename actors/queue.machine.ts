@@ -1,3 +1,5 @@
+import type { PriorityConfig } from '../src/domain/config'
+import { classAt, comparePlaces, queueLimitFor } from '../src/placement/priority'
 import { type Api, type Chart, flat } from './flat'
 import { address, type QueueEntry, type QueueEvent } from './protocol'
 
@@ -7,12 +9,15 @@ export interface QueueContext {
   readonly model: string
   readonly key: string
   limit: number
+  /** Who goes first. */
+  rules: PriorityConfig
+  readonly now: () => number
   /** Bound requests in the order in which they will start. */
   readonly waiting: QueueEntry[]
   readonly running: Map<string, QueueEntry>
 }
 
-export type QueueInput = Pick<QueueContext, 'node' | 'model' | 'key' | 'limit'>
+export type QueueInput = Pick<QueueContext, 'node' | 'model' | 'key' | 'limit' | 'rules' | 'now'>
 
 /** One node:model. Bound requests wait here; every running one was started by it and is released to it. */
 export const queueChart = {
@@ -26,10 +31,11 @@ export const queueChart = {
           { guard: 'hasRoom', actions: ['append'] },
           { actions: ['refuse'] },
         ],
-        'queue.start': [{ guard: 'isEmpty', actions: ['decline'] }, { actions: ['startHead'] }],
+        'queue.start': [{ guard: 'hasNext', actions: ['startNext'] }, { actions: ['decline'] }],
         'queue.withdraw': { actions: ['withdraw'] },
         'slot.released': { guard: 'isRunning', actions: ['release'] },
         'queue.configure': { actions: ['configure'] },
+        'queue.return': { actions: ['refuseAll'] },
         'queue.close': { target: 'closed', actions: ['refuseAll'] },
       },
     },
@@ -71,10 +77,21 @@ const grant = (context: QueueContext, entry: QueueEntry, api: QueueApi): void =>
 const isRunning = (running: QueueContext['running'], { request, attempt }: Of<'slot.released'>): boolean =>
   running.get(request)?.attempt === attempt
 
+/** The first that may have a slot: batch work only where the dispatcher says that its share has room. */
+const nextOf = ({ waiting, rules, now }: QueueContext, { batch }: Of<'queue.start'>): QueueEntry | undefined => {
+  const at = now()
+  let next: QueueEntry | undefined
+  for (const entry of waiting) {
+    if (!batch && classAt(entry, at, rules) === 'batch') continue
+    if (next === undefined || comparePlaces(entry, next, at, rules) < 0) next = entry
+  }
+  return next
+}
+
 const refuse = (context: QueueContext, entry: QueueEntry, reason: string, api: QueueApi): void => {
   const { node, model } = context
   if (entry.start) api.send(address.dispatcher, { type: 'slot.freed', request: entry.request, attempt: entry.attempt })
-  else api.send(address.dispatcher, { type: 'bound.gone', node, model })
+  else api.send(address.dispatcher, { type: 'bound.gone', node, model, request: entry.request })
   api.send(address.request(entry.request), { type: 'queue.refused', node, reason })
 }
 
@@ -82,28 +99,30 @@ export const queueLogic = flat<QueueContext, QueueEvent, QueueInput>(queueChart,
   context: (input) => ({ ...input, waiting: [], running: new Map() }),
   guards: {
     isReserved: (_context, event) => (event as Of<'queue.enqueue'>).entry.start,
-    hasRoom: ({ waiting, limit }) => waiting.length < limit,
-    isEmpty: ({ waiting }) => waiting.length === 0,
+    hasRoom: ({ waiting, limit, rules }, event) =>
+      waiting.length < queueLimitFor(limit, (event as Of<'queue.enqueue'>).entry.priority, rules),
+    hasNext: (context, event) => nextOf(context, event as Of<'queue.start'>) !== undefined,
     isRunning: ({ running }, event) => isRunning(running, event as Of<'slot.released'>),
     isLastRunning: ({ running }, event) => running.size === 1 && isRunning(running, event as Of<'slot.released'>),
     isLast: ({ running }, event) => running.size === 1 && running.has((event as Of<'queue.withdraw'>).request),
   },
   actions: {
     start: (context, event, api) => grant(context, (event as Of<'queue.enqueue'>).entry, api),
-    append: ({ waiting }, event) => {
+    append: ({ waiting, rules, now }, event) => {
       const { entry } = event as Of<'queue.enqueue'>
       let at = waiting.length
-      while (at > 0 && (waiting[at - 1] as QueueEntry).arrivedAt > entry.arrivedAt) at -= 1
+      while (at > 0 && comparePlaces(entry, waiting[at - 1] as QueueEntry, now(), rules) < 0) at -= 1
       waiting.splice(at, 0, entry)
     },
     refuse: (context, event, api) => refuse(context, (event as Of<'queue.enqueue'>).entry, 'queue_full', api),
     decline: ({ node, model }, _event, api) => api.send(address.dispatcher, { type: 'slot.declined', node, model }),
-    startHead: (context, _event, api) => {
-      const head = context.waiting.shift()
-      if (head === undefined) return
-      const { node, model } = context
-      api.send(address.dispatcher, { type: 'slot.taken', node, model, request: head.request, attempt: head.attempt })
-      grant(context, head, api)
+    startNext: (context, event, api) => {
+      const next = nextOf(context, event as Of<'queue.start'>)
+      if (next === undefined) return
+      const { node, model, waiting } = context
+      waiting.splice(waiting.indexOf(next), 1)
+      api.send(address.dispatcher, { type: 'slot.taken', node, model, request: next.request, attempt: next.attempt })
+      grant(context, next, api)
     },
     withdraw: (context, event, api) => {
       const { request } = event as Of<'queue.withdraw'>
@@ -111,7 +130,7 @@ export const queueLogic = flat<QueueContext, QueueEvent, QueueInput>(queueChart,
       const at = context.waiting.findIndex((entry) => entry.request === request)
       if (at < 0) return
       context.waiting.splice(at, 1)
-      api.send(address.dispatcher, { type: 'bound.gone', node: context.node, model: context.model })
+      api.send(address.dispatcher, { type: 'bound.gone', node: context.node, model: context.model, request })
     },
     release: ({ running }, event, api) => {
       const { request, attempt, linger } = event as Of<'slot.released'>
@@ -124,10 +143,17 @@ export const queueLogic = flat<QueueContext, QueueEvent, QueueInput>(queueChart,
       })
     },
     configure: (context, event) => {
-      context.limit = (event as Of<'queue.configure'>).limit
+      const { limit, rules } = event as Of<'queue.configure'>
+      context.limit = limit
+      context.rules = rules
     },
     refuseAll: (context, event, api) => {
-      for (const entry of context.waiting.splice(0)) refuse(context, entry, (event as Of<'queue.close'>).reason, api)
+      const { node, model } = context
+      const { reason } = event as Of<'queue.close'> | Of<'queue.return'>
+      const refused = context.waiting.splice(0)
+      // Whoever asks again must not meet those that are about to.
+      for (const { request } of refused) api.send(address.dispatcher, { type: 'bound.gone', node, model, request })
+      for (const { request } of refused) api.send(address.request(request), { type: 'queue.refused', node, reason })
     },
   },
 })

@@ -1,4 +1,5 @@
 import type { AnyActorRef } from 'xstate'
+import type { PriorityConfig } from '../src/domain/config'
 import { modelKey } from '../src/domain/job'
 import type { Journal } from '../src/ports/journal'
 import { type Api, type Chart, flat } from './flat'
@@ -10,6 +11,7 @@ export interface QueuesContext {
   /** Every live queue by its address; shared so that a new dispatcher can rebuild its ledger from it. */
   readonly registry: Map<string, AnyActorRef>
   limit: number
+  rules: PriorityConfig
   readonly journal: Journal
   readonly now: () => number
 }
@@ -27,6 +29,7 @@ export const queuesChart = {
         'queue.enqueue': { actions: ['enqueue'] },
         'queue.start': { actions: ['pass'] },
         'queue.withdraw': { actions: ['pass'] },
+        'queues.return': { actions: ['returnNode'] },
         'queues.close': { actions: ['closeNode'] },
         'queues.open': { actions: ['openNode'] },
         'queues.configure': { actions: ['configure'] },
@@ -46,7 +49,8 @@ const queueOf = (context: QueuesContext, node: string, model: string, api: Api<Q
   const id = address.queue(node, key)
   const known = context.registry.get(id)
   if (known !== undefined) return known
-  const queue = spawn(api.self as unknown as AnyActorRef, queueLogic, id, { node, model, key, limit: context.limit })
+  const { limit, rules, now } = context
+  const queue = spawn(api.self as unknown as AnyActorRef, queueLogic, id, { node, model, key, limit, rules, now })
   context.registry.set(id, queue)
   return queue
 }
@@ -71,6 +75,11 @@ export const queuesLogic = flat<QueuesContext, QueuesEvent, QueuesInput>(queuesC
       if (queue !== undefined) api.send(queue, rest)
       else if (rest.type === 'queue.start') api.send(address.dispatcher, { type: 'slot.declined', node, model })
     },
+    returnNode: ({ registry }, event, api) => {
+      const { node, reason } = event as Of<'queues.return'>
+      for (const queue of registry.values())
+        if (contextOf(queue).node === node) api.send(queue, { type: 'queue.return', reason } satisfies QueueEvent)
+    },
     closeNode: ({ registry }, event, api) => {
       const { node, reason } = event as Of<'queues.close'>
       for (const [id, queue] of registry) {
@@ -88,10 +97,11 @@ export const queuesLogic = flat<QueuesContext, QueuesEvent, QueuesInput>(queuesC
       }
     },
     configure: (context, event, api) => {
-      const { limit } = event as Of<'queues.configure'>
+      const { limit, rules } = event as Of<'queues.configure'>
       context.limit = limit
+      context.rules = rules
       for (const queue of context.registry.values())
-        api.send(queue, { type: 'queue.configure', limit } satisfies QueueEvent)
+        api.send(queue, { type: 'queue.configure', limit, rules } satisfies QueueEvent)
     },
     replaceQueue: (context, event, api) => {
       const { registry, journal, now } = context

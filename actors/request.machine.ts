@@ -3,6 +3,7 @@ import { type Api, type Chart, flat } from './flat'
 import type { RequestEvent } from './protocol'
 import type { RequestContext, RequestInput } from './request/context'
 import { settle } from './request/outcome'
+import * as deadlines from './request/deadlines'
 import * as steps from './request/steps'
 import { isQueueCrash } from './request/steps'
 
@@ -19,8 +20,8 @@ const placed = {
   'placement.refused': refused,
   'placement.lost': [
     // Its node was taken out of the fleet, or a load that somebody else began failed: not its own failure.
-    { guard: 'isBlameless', target: 'placing' },
-    { guard: 'mayTryAgain', target: 'placing', actions: ['excludeLost'] },
+    { guard: 'isBlameless', target: 'placing', reenter: true },
+    { guard: 'mayTryAgain', target: 'placing', reenter: true, actions: ['excludeLost'] },
     { target: 'settled', actions: ['failLost'] },
   ],
   'queue.refused': [
@@ -45,6 +46,7 @@ export const requestChart = {
   on: {
     'client.left': { target: 'settled', actions: ['noteClientLeft', 'withdraw'] },
     'request.cut': { target: 'settled', actions: ['noteCut', 'withdraw'] },
+    'headers.sent': { actions: ['noteHeaders'] },
   },
   states: {
     placing: {
@@ -92,6 +94,7 @@ export const requestChart = {
         'reply.refused': { target: 'settled', actions: ['takeRefusal', 'release'] },
         'reply.failed': [
           { guard: 'isRejected', target: 'settled', actions: ['noteRejected', 'release'] },
+          { guard: 'isRequestsFault', target: 'settled', actions: ['noteRequestsFault', 'failLast', 'release'] },
           { guard: 'mayTryAgain', target: 'placing', actions: ['noteFailure', 'release', 'excludeNode'] },
           { target: 'settled', actions: ['noteFailure', 'failLast', 'release'] },
         ],
@@ -150,11 +153,14 @@ export const requestLogic = flat<RequestContext, RequestEvent, RequestInput>(req
     bound: undefined,
     flow: undefined,
     startedAt: 0,
+    engineMs: 0,
+    hasHeaders: false,
     firstByteMs: undefined,
     stalled: false,
     hasBlame: false,
     queueCrashes: 0,
     lastFailure: undefined,
+    lastFailedNode: undefined,
     staleAt: undefined,
     summary: undefined,
     ending: undefined,
@@ -165,9 +171,9 @@ export const requestLogic = flat<RequestContext, RequestEvent, RequestInput>(req
     deadline: ({ job, ports }) =>
       job.deadlineAt === undefined ? Number.POSITIVE_INFINITY : Math.max(0, job.deadlineAt - ports.now()),
     firstByte: ({ ports, place }) => ports.config.limits.firstTokenTimeoutMs + (place?.loadMs ?? 0),
-    stall: steps.untilStallMs,
-    streamIdle: steps.untilIdleMs,
-    total: steps.untilTotalMs,
+    stall: deadlines.untilStallMs,
+    streamIdle: deadlines.untilIdleMs,
+    total: deadlines.untilTotalMs,
   },
   guards: {
     mayTryAgain: ({ attempt, ports }) => attempt <= ports.config.policy.retries,
@@ -181,8 +187,9 @@ export const requestLogic = flat<RequestContext, RequestEvent, RequestInput>(req
     brokeDispatcher: ({ hasBlame }, event) =>
       hasBlame && (event as Extract<RequestEvent, { type: 'place.again' }>).blamed === true,
     isRejected: (_context, event) => (event as Extract<RequestEvent, { type: 'reply.failed' }>).rejected,
-    isSilent: steps.isSilent,
-    isClientStalled: steps.isClientStalled,
+    isRequestsFault: steps.isRequestsFault,
+    isSilent: deadlines.isSilent,
+    isClientStalled: deadlines.isClientStalled,
   },
   actions: { ...steps.actions, settle },
   effects: {

@@ -10,11 +10,13 @@ import {
   type RequestEvent,
   type RequestsEvent,
 } from './protocol'
+import { admit, type Doors } from './request/admission'
 import type { RequestContext, RequestPorts } from './request/context'
 import { requestLogic } from './request.machine'
 import { adopt, spawn } from './spawn'
+import type { KeyLimits } from '../src/placement/key-limits'
 import { sameModel } from '../src/domain/job'
-import { RouterError } from '../src/domain/errors'
+import { RouterError, statusOf } from '../src/domain/errors'
 
 export interface RequestsContext {
   /** Every live request by its address. */
@@ -23,6 +25,10 @@ export interface RequestsContext {
   ports: RequestPorts
   readonly journal: Journal
   limit: number
+  /** Whom the configuration lets in. */
+  doors: Doors
+  /** What each key has in the router; outlives this actor. */
+  readonly keys: KeyLimits
 }
 
 export type RequestsInput = RequestsContext
@@ -63,6 +69,9 @@ export const requestsChart = {
 
 type Of<T extends RequestsEvent['type']> = Extract<RequestsEvent, { type: T }>
 
+/** `request/<id>` without what stands before the id. */
+const requestOf = (id: string): string => id.slice(address.request('').length)
+
 const each = (registry: ReadonlyMap<string, AnyActorRef>, event: RequestEvent, api: Api<RequestsEvent>): void => {
   for (const request of registry.values()) api.send(request, event)
 }
@@ -75,8 +84,13 @@ export const requestsLogic = flat<RequestsContext, RequestsEvent, RequestsInput>
     isLast: ({ registry }, event) => registry.size === 1 && registry.has((event as Of<'xstate.done.actor.*'>).actorId),
   },
   actions: {
-    begin: ({ registry, ports, journal }, event, api) => {
+    begin: ({ registry, ports, journal, doors, keys }, event, api) => {
       const { job } = event as Of<'request.submit'>
+      const refusal = admit(doors, keys, job, (key) => firstEndSeconds(registry, ports, key))
+      if (refusal !== undefined) {
+        refuse(ports, job, refusal)
+        return
+      }
       journal.record({ type: 'request.arrived', at: job.arrivedAt, job })
       const id = address.request(job.id)
       registry.set(id, spawn(api.self as unknown as AnyActorRef, requestLogic, id, { job, ports }))
@@ -94,7 +108,11 @@ export const requestsLogic = flat<RequestsContext, RequestsEvent, RequestsInput>
       const { job } = event as Of<'request.submit'>
       refuse(ports, job, new RouterError('draining', 'The router is shutting down.', { retryAfterSeconds: 5 }))
     },
-    reap: ({ registry }, event) => void registry.delete((event as Of<'xstate.done.actor.*'>).actorId),
+    reap: ({ registry, keys }, event) => {
+      const { actorId } = event as Of<'xstate.done.actor.*'>
+      registry.delete(actorId)
+      keys.leave(requestOf(actorId))
+    },
     answerFor: (context, event, api) => {
       const { actorId, error } = event as Of<'xstate.error.actor.*'>
       answerFor(context, actorId, error, api)
@@ -104,8 +122,11 @@ export const requestsLogic = flat<RequestsContext, RequestsEvent, RequestsInput>
       for (const [id, request] of context.registry) {
         adopt(request, api.self as unknown as AnyActorRef)
         const { status, error } = request.getSnapshot()
-        if (status === 'done') context.registry.delete(id)
-        else if (status === 'error') answerFor(context, id, error, api)
+        if (status === 'done') {
+          context.registry.delete(id)
+          context.keys.leave(requestOf(id))
+        }
+        if (status === 'error') answerFor(context, id, error, api)
       }
     },
     cut: ({ registry }, _event, api) => each(registry, { type: 'request.cut', reason: 'draining' }, api),
@@ -133,6 +154,7 @@ export const requestsLogic = flat<RequestsContext, RequestsEvent, RequestsInput>
     configure: (context, event) => {
       const { config } = event as Of<'requests.configure'>
       context.ports = { ...context.ports, config }
+      context.doors = config
       context.limit = config.limits.concurrent ?? Number.POSITIVE_INFINITY
     },
     tellEmptied: (_context, _event, api) => api.send(address.fleet, { type: 'requests.emptied' }),
@@ -141,13 +163,14 @@ export const requestsLogic = flat<RequestsContext, RequestsEvent, RequestsInput>
 
 /** A request broke: its slot, its place in the room and its client are settled here, once. */
 const answerFor = (
-  { registry, ports, journal }: RequestsContext,
+  { registry, ports, journal, keys }: RequestsContext,
   id: string,
   error: unknown,
   api: Api<RequestsEvent>,
 ): void => {
   const request = registry.get(id)
   registry.delete(id)
+  keys.leave(requestOf(id))
   const at = ports.now()
   const message = error instanceof Error ? error.message : String(error)
   journal.record({ type: 'actor.failed', at, actor: id, machine: 'request', message, restarted: false })
@@ -187,6 +210,7 @@ const answerFor = (
     dialect: job.dialect,
     asked: job.asked,
     priority: job.priority,
+    ...(job.key === undefined ? {} : { key: job.key }),
     ...(place === undefined ? {} : { residency: place.residency }),
     arrivedAt: job.arrivedAt,
     outcome: {
@@ -205,11 +229,15 @@ const answerFor = (
 /** Without a measurement an answer is assumed to take this long, in ms. */
 const DEFAULT_SERVICE_MS = 10_000
 
-/** Whole seconds until the first of those that run should end. */
-const firstEndSeconds = (registry: RequestsContext['registry'], { now, serviceMs }: RequestPorts): number => {
+/** Whole seconds until the first of those that run (of the key, if one is named) should end. */
+const firstEndSeconds = (
+  registry: RequestsContext['registry'],
+  { now, serviceMs }: RequestPorts,
+  key?: string,
+): number => {
   const running = [...registry.values()].flatMap((request): Running[] => {
-    const { place, startedAt } = (request.getSnapshot() as { context: RequestContext }).context
-    if (place === undefined) return []
+    const { job, place, startedAt } = (request.getSnapshot() as { context: RequestContext }).context
+    if (place === undefined || (key !== undefined && job.key !== key)) return []
     return [{ elapsedMs: now() - startedAt, meanMs: serviceMs(place.node, place.model) ?? DEFAULT_SERVICE_MS }]
   })
   return retryAfterSeconds({ running, meanMs: DEFAULT_SERVICE_MS, slots: running.length, ahead: 0 })
@@ -218,7 +246,7 @@ const firstEndSeconds = (registry: RequestsContext['registry'], { now, serviceMs
 /** Refused at the door: counted like any other request, with its one terminal status. */
 const refuse = (ports: RequestPorts, job: RequestContext['job'], error: RouterError): void => {
   const at = ports.now()
-  const status = error.code === 'queue_full' ? 429 : 503
+  const status = statusOf(error.code, job.dialect)
   ports.journal.record({ type: 'request.arrived', at: job.arrivedAt, job })
   ports.journal.record({
     type: 'request.settled',
@@ -227,6 +255,7 @@ const refuse = (ports: RequestPorts, job: RequestContext['job'], error: RouterEr
     dialect: job.dialect,
     asked: job.asked,
     priority: job.priority,
+    ...(job.key === undefined ? {} : { key: job.key }),
     arrivedAt: job.arrivedAt,
     outcome: {
       end: 'rejected',

@@ -39,6 +39,8 @@ export interface Roster {
   allInventoried(): boolean
   /** Every model key that some node lists now. */
   keys(): IterableIterator<string>
+  /** Another number whenever a member, what some node lists or a measured size is another; not with every report. */
+  readonly revision: number
 }
 
 const NONE: ReadonlySet<string> = new Set()
@@ -58,14 +60,17 @@ const inventoryOf = (report: NodeReport): Map<string, StoredModel> => {
   return inventory
 }
 
-export const createRoster = (): Roster => {
+/** `left` hears of each member that leaves. */
+export const createRoster = (left: (name: string) => void = () => {}): Roster => {
   const members = new Map<string, Member>()
   const byModel = new Map<string, Set<string>>()
   const listed = new Set<string>()
   const sizes = new Map<string, number>()
+  let revision = 0
 
   const unlist = (name: string, keys: Iterable<string>): void => {
     for (const key of keys) {
+      revision += 1
       const holders = byModel.get(key)
       holders?.delete(name)
       if (holders?.size === 0) byModel.delete(key)
@@ -73,11 +78,16 @@ export const createRoster = (): Roster => {
   }
 
   return {
-    join: (member) => void members.set(member.description.name, member),
+    join: (member) => {
+      revision += 1
+      members.set(member.description.name, member)
+    },
     leave: (name) => {
       const member = members.get(name)
+      revision += 1
       members.delete(name)
       unlist(name, member?.inventory?.keys() ?? [])
+      left(name)
       return member
     },
     get: (name) => members.get(name),
@@ -94,13 +104,17 @@ export const createRoster = (): Roster => {
         [...(member.inventory?.keys() ?? [])].filter((key) => !inventory.has(key)),
       )
       for (const key of inventory.keys()) {
+        if (member.inventory?.has(key) !== true) revision += 1
         listed.add(key)
         const holders = byModel.get(key)
         if (holders === undefined) byModel.set(key, new Set([name]))
         else holders.add(name)
       }
       for (const { name: model, memoryGb, state } of report.resident) {
-        if (memoryGb !== undefined && state === 'ready') sizes.set(modelKey(model), memoryGb)
+        const key = modelKey(model)
+        if (memoryGb === undefined || state !== 'ready' || sizes.get(key) === memoryGb) continue
+        revision += 1
+        sizes.set(key, memoryGb)
       }
       member.inventory = inventory
       member.report = report
@@ -128,5 +142,8 @@ export const createRoster = (): Roster => {
       return true
     },
     keys: () => byModel.keys(),
+    get revision() {
+      return revision
+    },
   }
 }

@@ -1,11 +1,30 @@
-import { type AnyActorLogic, type AnyActorRef, createActor, type EventObject, type InputFrom } from 'xstate'
+import {
+  type ActorSystem,
+  type AnyActorLogic,
+  type AnyActorRef,
+  createActor,
+  type EventObject,
+  type InputFrom,
+} from 'xstate'
 import type { Clock } from '../src/ports/clock'
 
 type Handle = unknown
 type Scheduled = (source: AnyActorRef, target: AnyActorRef, event: EventObject, delay: number, id?: string) => void
+/** How many inspect the system; on the system itself. */
+const WATCHERS = Symbol('watchers')
+/** An actor's pending timers, on the actor itself. */
+const TIMERS = Symbol('timers')
+type Timed = AnyActorRef & { [TIMERS]?: Timer[] }
+interface Timer {
+  readonly id: string
+  readonly handle: Handle
+}
+
 interface SystemInternals {
   readonly _clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>
   _relay(source: AnyActorRef, target: AnyActorRef, event: EventObject): void
+  inspect: ActorSystem<never>['inspect']
+  [WATCHERS]?: number
   readonly scheduler: {
     schedule: Scheduled
     cancel: (source: AnyActorRef, id: string) => void
@@ -14,43 +33,66 @@ interface SystemInternals {
 }
 
 /**
- * Replaces the system's scheduler by one indexed by actor. The stock one walks every timer of the system whenever any
- * actor stops. Call it before the root starts. Uses two internals of XState, which is therefore pinned; a test fails
- * when they change.
+ * Replaces the system's scheduler by one that keeps timers with their actor. The stock one walks every timer of the
+ * system whenever any actor stops. Also, nothing is made for inspectors while there are none. Call it before the root
+ * starts. Uses internals of XState, which is therefore pinned; a test fails when they change.
  */
 export const indexScheduler = (root: AnyActorRef): void => {
   const system = root.system as unknown as SystemInternals
+  keepTimersWithActors(system)
+  countWatchers(system)
+}
+
+const keepTimersWithActors = (system: SystemInternals): void => {
   const clock = system._clock
-  const timers = new Map<AnyActorRef, Map<string, Handle>>()
   let anonymous = 0
-  const drop = (source: AnyActorRef, id: string): Handle => {
-    const own = timers.get(source)
-    const handle = own?.get(id)
-    if (own === undefined || handle === undefined) return undefined
-    own.delete(id)
-    if (own.size === 0) timers.delete(source)
-    return handle
+  const drop = (source: Timed, id: string): Handle => {
+    const own = source[TIMERS]
+    const at = own?.findIndex((timer) => timer.id === id) ?? -1
+    return own === undefined || at < 0 ? undefined : own.splice(at, 1)[0]?.handle
   }
-  system.scheduler.schedule = (source, target, event, delay, id = `auto.${anonymous++}`) => {
+  system.scheduler.schedule = (source: Timed, target, event, delay, id = `auto.${anonymous++}`) => {
     const before = drop(source, id)
     if (before !== undefined) clock.clearTimeout(before)
     const handle = clock.setTimeout(() => {
       drop(source, id)
       system._relay(source, target, event)
     }, delay)
-    const own = timers.get(source) ?? new Map<string, Handle>()
-    own.set(id, handle)
-    timers.set(source, own)
+    source[TIMERS] ??= []
+    source[TIMERS].push({ id, handle })
   }
   system.scheduler.cancel = (source, id) => {
     const handle = drop(source, id)
     if (handle !== undefined) clock.clearTimeout(handle)
   }
-  system.scheduler.cancelAll = (ref) => {
-    for (const handle of timers.get(ref)?.values() ?? []) clock.clearTimeout(handle)
-    timers.delete(ref)
+  system.scheduler.cancelAll = (ref: Timed) => {
+    for (const { handle } of ref[TIMERS]?.splice(0) ?? []) clock.clearTimeout(handle)
   }
 }
+
+const countWatchers = (system: SystemInternals): void => {
+  const { inspect, _relay: relay } = system
+  system[WATCHERS] = 0
+  system.inspect = (observer) => {
+    const subscription = inspect(observer)
+    let isOn = true
+    system[WATCHERS] = (system[WATCHERS] ?? 0) + 1
+    return {
+      unsubscribe: () => {
+        if (isOn) system[WATCHERS] = (system[WATCHERS] ?? 1) - 1
+        isOn = false
+        subscription.unsubscribe()
+      },
+    }
+  }
+  system._relay = (source, target, event) => {
+    if (isInspected(system)) relay(source, target, event)
+    else (target as unknown as { _send(event: EventObject): void })._send(event)
+  }
+}
+
+/** Somebody watches the system, as far as that is known: one that is not prepared here always counts as watched. */
+export const isInspected = (system: object): boolean => (system as { [WATCHERS]?: number })[WATCHERS] !== 0
 
 /**
  * An inspector that throws is dropped and told to `dropped`. XState calls inspectors in the middle of whatever the watched

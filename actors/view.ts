@@ -1,9 +1,13 @@
-import { type Job, modelKey } from '../src/domain/job'
+import { modelKey } from '../src/domain/job'
 import type { Admission, Breaker, Health, ResidentModel } from '../src/domain/node'
 import type { Candidate, OtherResident } from '../src/domain/placement'
 import { slotsOf } from '../src/placement/concurrency'
 import type { Ledger } from '../src/placement/ledger'
+import type { ParallelismWatch } from '../src/ports/samples'
 import type { Member, Roster } from './roster'
+
+/** How many requests run at once where that was learned. */
+export type LearnedSlots = Pick<ParallelismWatch, 'slots' | 'mark'>
 
 /** The three axes of a node actor, as its snapshot has them. */
 export interface NodeAxes {
@@ -78,12 +82,13 @@ export const availableGbOn = (
   return Math.max(0, total - used)
 }
 
-const candidateOf = (
+export const candidateOf = (
   member: Member,
   key: string,
   choice: number,
   ledger: Ledger,
   roster: Roster,
+  parallelism: LearnedSlots,
 ): Candidate | undefined => {
   const stored = member.inventory?.get(key)
   if (stored === undefined) return undefined
@@ -94,11 +99,14 @@ const candidateOf = (
   const here = resident.find((model) => modelKey(model.name) === key || modelKey(model.name) === modelKey(stored.name))
   const availableGb = availableGbOn(member, resident, ledger)
   const account = ledger.account(name, stored.name)
+  const learned = parallelism.slots(name, stored.name)
+  const justLoaded = isJustLoaded(member, modelKey(stored.name))
   const { slots, basis } = slotsOf({
     kind: description.kind,
     ...(description.maxConcurrency === undefined ? {} : { configured: description.maxConcurrency }),
     ...(here?.slots === undefined ? {} : { reported: here.slots }),
-    ...(availableGb === undefined || isJustLoaded(member, modelKey(stored.name)) ? {} : { headroomGb: availableGb }),
+    ...(learned === undefined ? {} : { learned }),
+    ...(availableGb === undefined || justLoaded ? {} : { headroomGb: availableGb }),
   })
   const nodeInFlight = ledger.nodeInFlight(name) + ledger.nodeGranted(name)
   const cap = axes.breaker === 'half_open' ? 1 : (description.maxConcurrency ?? Number.POSITIVE_INFINITY)
@@ -109,7 +117,8 @@ const candidateOf = (
   const others: OtherResident[] = []
   for (const model of resident) {
     if (model === here) continue
-    const busy = model.state === 'loading' || ledger.account(name, model.name).reserved > 0 || (model.running ?? 0) > 0
+    const { reserved, granted } = ledger.account(name, model.name)
+    const busy = model.state === 'loading' || reserved + granted > 0 || (model.running ?? 0) > 0
     const memoryGb = model.memoryGb ?? member.inventory?.get(modelKey(model.name))?.sizeGb
     others.push({ name: model.name, busy, ...(memoryGb === undefined ? {} : { memoryGb }) })
   }
@@ -132,6 +141,7 @@ const candidateOf = (
     ...(isStale(member) ? { isStale: true } : {}),
     ...(isRefusing(member) ? { isRefusing: true } : {}),
     ...(report?.pressure === undefined ? {} : { pressure: report.pressure }),
+    ...(report?.lanesDown === undefined ? {} : { lanesDown: report.lanesDown }),
     canLoad: report?.canLoad ?? false,
     ...(report?.loadsOnRequest === undefined ? {} : { loadsOnRequest: report.loadsOnRequest }),
     inFlight: account.reserved,
@@ -148,6 +158,7 @@ const candidateOf = (
     ...(report?.maxResident === undefined ? {} : { maxResident: report.maxResident }),
     ...(member.mostResident === undefined ? {} : { mostResident: member.mostResident }),
     ...(here !== undefined && isUnverified(member, modelKey(here.name)) ? { isUnverified: true } : {}),
+    ...(justLoaded ? { isJustLoaded: true } : {}),
     ...(unloadedAt === undefined ? {} : { unloadedAt }),
     ...(totalGb === undefined ? {} : { totalGb }),
     lastChosen: ledger.lastChosen(name),
@@ -155,21 +166,13 @@ const candidateOf = (
 }
 
 /** One node's copy of a model, by the node's own name for it. */
-export const candidateAt = (node: string, model: string, roster: Roster, ledger: Ledger): Candidate | undefined => {
+export const candidateAt = (
+  node: string,
+  model: string,
+  roster: Roster,
+  ledger: Ledger,
+  parallelism: LearnedSlots,
+): Candidate | undefined => {
   const member = roster.get(node)
-  return member === undefined ? undefined : candidateOf(member, modelKey(model), 0, ledger, roster)
-}
-
-/** Live snapshots as plain candidates, for every node that holds a model of the job's chain and for no other. */
-export const candidatesFor = (job: Job, roster: Roster, ledger: Ledger): readonly Candidate[] => {
-  const candidates: Candidate[] = []
-  for (const [choice, name] of job.models.entries()) {
-    const key = modelKey(name)
-    for (const node of roster.holding(key)) {
-      const member = roster.get(node)
-      const candidate = member === undefined ? undefined : candidateOf(member, key, choice, ledger, roster)
-      if (candidate !== undefined) candidates.push(candidate)
-    }
-  }
-  return candidates
+  return member === undefined ? undefined : candidateOf(member, modelKey(model), 0, ledger, roster, parallelism)
 }

@@ -1,7 +1,6 @@
 import { modelKey } from '../src/domain/job'
-import type { ModelView, NodeView, QueueView, Waiter } from '../src/ports/fleet'
+import type { NodeView, QueueView, Waiter } from '../src/ports/fleet'
 import { slotsOf } from '../src/placement/concurrency'
-import { mayServe } from '../src/placement/filters/not-listed'
 import type { Ledger } from '../src/placement/ledger'
 import type { Room } from '../src/placement/room'
 import type { NodeContext } from './node/context'
@@ -32,16 +31,18 @@ const hintFor = (member: Member, ledger: Ledger): string | undefined => {
   return stuck && `${stuck.name} is listed as in memory although its time has run out: restart the engine if it stays.`
 }
 
-const queueViewOf = (member: Member, model: string, ledger: Ledger): QueueView => {
+const queueViewOf = (member: Member, model: string, { desk: { ledger }, samples }: Shared): QueueView => {
   const { description } = member
   const resident = residentOn(member)
   const account = ledger.account(description.name, model)
   const here = resident.find(({ name }) => modelKey(name) === modelKey(model))
   const headroomGb = availableGbOn(member, resident, ledger)
+  const parallelism = samples.parallelism.of(description.name, model)
   const { slots, basis } = slotsOf({
     kind: description.kind,
     ...(description.maxConcurrency === undefined ? {} : { configured: description.maxConcurrency }),
     ...(here?.slots === undefined ? {} : { reported: here.slots }),
+    ...(parallelism?.slots === undefined ? {} : { learned: parallelism.slots }),
     ...(headroomGb === undefined ? {} : { headroomGb }),
   })
   return {
@@ -52,6 +53,7 @@ const queueViewOf = (member: Member, model: string, ledger: Ledger): QueueView =
     inFlight: account.reserved - account.lingering,
     waiting: account.bound,
     lingering: account.lingering,
+    ...(parallelism !== undefined && parallelism.overlapping > 0 ? { parallelism } : {}),
   }
 }
 
@@ -61,7 +63,7 @@ const queuesOf = (member: Member, shared: Shared): readonly QueueView[] => {
     const { node, model } = (queue.getSnapshot() as { context: QueueContext }).context
     if (node === member.description.name && !models.has(modelKey(model))) models.set(modelKey(model), model)
   }
-  return [...models.values()].map((model) => queueViewOf(member, model, shared.desk.ledger))
+  return [...models.values()].map((model) => queueViewOf(member, model, shared))
 }
 
 export const nodeViewOf = (member: Member, shared: Shared, quarantined: boolean): NodeView => {
@@ -105,39 +107,6 @@ export const nodeViewOf = (member: Member, shared: Shared, quarantined: boolean)
     resident,
     queues: queuesOf(member, shared),
   }
-}
-
-/** Every model that some node lists, by name; aliases of one stored model are one entry. */
-export const modelViews = (roster: Roster, ledger: Ledger): readonly ModelView[] => {
-  const views = new Map<string, { name: string; nodes: ModelView['nodes'][number][] }>()
-  for (const member of roster.members()) {
-    const { description, report } = member
-    const resident = residentOn(member)
-    const online = ['online', 'suspect'].includes(axesOf(member).health)
-    const loading = ledger.loading(description.name)?.model
-    for (const stored of report?.models ?? []) {
-      if (!mayServe(description, stored)) continue
-      const key = modelKey(stored.name)
-      const here = resident.find(({ name }) => modelKey(name) === key)
-      const state =
-        here?.state === 'ready'
-          ? 'resident'
-          : here !== undefined || (loading !== undefined && modelKey(loading) === key)
-            ? 'loading'
-            : 'disk'
-      const view = views.get(key) ?? { name: stored.name, nodes: [] }
-      view.nodes.push({
-        node: description.name,
-        name: stored.name,
-        online,
-        state,
-        stored,
-        ...(here === undefined ? {} : { resident: here }),
-      })
-      views.set(key, view)
-    }
-  }
-  return [...views].map(([key, { name, nodes }]) => ({ key, name, nodes })).sort((a, b) => (a.key < b.key ? -1 : 1))
 }
 
 /** Everybody who waits, with place and reason; the ones whose model is being loaded and the bound ones too. */

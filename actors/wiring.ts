@@ -3,11 +3,14 @@ import type { Config } from '../src/domain/config'
 import type { RouterError } from '../src/domain/errors'
 import { modelKey } from '../src/domain/job'
 import type { NodeDescription } from '../src/domain/node'
+import type { KeyLimits } from '../src/placement/key-limits'
 import { createLedger } from '../src/placement/ledger'
 import { policyNamed } from '../src/placement/policies'
 import { residency } from '../src/placement/policies/residency'
-import { createRoom } from '../src/placement/room'
+import { classAt } from '../src/placement/priority'
+import { createRoom, type RankOf } from '../src/placement/room'
 import type { Clock } from '../src/ports/clock'
+import type { IdentityStore } from '../src/ports/identities'
 import type { Journal } from '../src/ports/journal'
 import type { NodeGateway, Reply } from '../src/ports/node-gateway'
 import type { Samples } from '../src/ports/samples'
@@ -30,6 +33,8 @@ export interface Ports {
   readonly clock: Clock
   readonly journal: Journal
   readonly samples: Samples
+  /** Where it is remembered which weights a model's name stands for; without it, only while the process runs. */
+  readonly identities?: IdentityStore
   /** 0 <= x < 1 */
   readonly random: () => number
   /** Fine-grained time in ms, for measuring how long a decision takes. */
@@ -46,6 +51,9 @@ export interface Shared {
   readonly roster: Roster
   readonly queues: Map<string, AnyActorRef>
   readonly requests: Map<string, AnyActorRef>
+  readonly samples: Samples
+  /** What each key has in the router. */
+  readonly keys: KeyLimits
   /** The dispatcher's ledger and room, for views; only the dispatcher writes them. */
   readonly desk: Pick<DispatcherContext, 'ledger' | 'room'> & {
     ledger: DispatcherContext['ledger']
@@ -120,12 +128,14 @@ export const nurseryFor = (first: Config, ports: Ports, shared: Shared, callers:
       spawn(parent, queuesLogic, address.queues, {
         registry: shared.queues,
         limit: config.limits.queuePerNode,
+        rules: config.priorities,
         journal,
         now,
       }),
 
     dispatcher: (parent) => {
-      const desk = rebuilt({ ledger: createLedger(), room: createRoom() }, shared.queues, roster, now())
+      const rankNow: RankOf = (job) => config.priorities.order.indexOf(classAt(job, now(), config.priorities))
+      const desk = rebuilt({ ledger: createLedger(), room: createRoom(rankNow) }, shared.queues, roster, now())
       shared.desk.ledger = desk.ledger
       shared.desk.room = desk.room
       return spawn(parent, dispatcherLogic, address.dispatcher, {
@@ -149,6 +159,8 @@ export const nurseryFor = (first: Config, ports: Ports, shared: Shared, callers:
         ports: requestPorts(),
         journal,
         limit: config.limits.concurrent ?? Number.POSITIVE_INFINITY,
+        doors: config,
+        keys: shared.keys,
       }),
 
     node: (parent, description) => {

@@ -3,12 +3,12 @@
  * through the supervisor, the request, the dispatcher and a queue. The decision itself (view, filters, policy) is
  * measured on the same snapshots and shown apart; what remains is the work of the actors.
  */
-import { candidatesFor } from '../actors/view'
+import { candidatesFor } from '../actors/slates'
 import { DEFAULT_COST, DEFAULT_SCORE } from '../src/domain/score'
 import { place } from '../src/placement/place'
 import { residency } from '../src/placement/policies/residency'
 import { instantFleet } from '../test/support/instant'
-import { testJob } from '../test/support/host'
+import { noSamples, testJob } from '../test/support/host'
 
 const ROUNDS = 7
 const PER_ROUND = 10_000
@@ -62,9 +62,10 @@ const measure = async (nodes: number) => {
     cost: DEFAULT_COST,
   }
   const job = testJob()
+  const { parallelism } = noSamples()
   const decide = async (): Promise<void> => {
     for (let i = 0; i < PER_ROUND; i++)
-      place(candidatesFor(job, roster, desk.ledger), job, residency, context, new Set())
+      place(candidatesFor(job, roster, desk.ledger, parallelism), job, residency, context, new Set())
   }
   await decide()
   const total: number[] = []

@@ -2,7 +2,8 @@
 export const MODEL = 'bench-model'
 export const CHAT_PATH = '/v1/chat/completions'
 
-const filler = (bytes: number): string => 'all work and no play makes jack a dull boy '.repeat(bytes / 43 + 1).slice(0, bytes)
+const filler = (bytes: number): string =>
+  'all work and no play makes jack a dull boy '.repeat(bytes / 43 + 1).slice(0, bytes)
 
 export const requestBody = (stream: boolean): string =>
   JSON.stringify({

@@ -78,9 +78,7 @@ const measure = async (nodes: number, holding: number, decisionsToMake: number):
     dispatcher.send({ type: 'request.place', job, attempt: 1, cause: 'arrival', excluded: [] })
     // The first half makes the code warm.
     if (i >= decisionsToMake) took.push((placedAt - startedAt) * 1000)
-    fleet.root.system
-      .get(address.queue(chosen, MODEL))
-      .send({ type: 'slot.released', request: job.id, attempt: 1 })
+    fleet.root.system.get(address.queue(chosen, MODEL)).send({ type: 'slot.released', request: job.id, attempt: 1 })
     if (i % 16 === 0) await Bun.sleep(0)
   }
   await fleet.stop(0)

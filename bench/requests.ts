@@ -3,7 +3,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { CHAT_PATH, requestBody } from './exchange'
 import { CORE, output } from './processes'
-import type { Server } from './servers'
+import type { Measured, Server } from './servers'
 
 export interface Loaded {
   readonly perSecond: number
@@ -49,7 +49,7 @@ const wrk = async (server: Server, script: string, connections: number, seconds:
 }
 
 /** As many requests as 32 connections carry. */
-export const load = async (server: Server, script: string, seconds: number): Promise<Loaded> => {
+export const load = async (server: Measured, script: string, seconds: number): Promise<Loaded> => {
   const before = server.program.cpuSeconds()
   const text = await wrk(server, script, 32, seconds)
   const cpuSeconds = server.program.cpuSeconds() - before
@@ -65,4 +65,11 @@ export const load = async (server: Server, script: string, seconds: number): Pro
 export const latency = async (server: Server, script: string, seconds: number): Promise<Latency> => {
   const text = await wrk(server, script, 1, seconds)
   return { p50: durationUs(text, '50%'), p99: durationUs(text, '99%') }
+}
+
+/** Enough for every function to be compiled; before that a request of a JavaScript server costs several times as much. */
+const WARM_REQUESTS = 40_000
+
+export const warmUp = async (server: Measured, script: string, requests = WARM_REQUESTS): Promise<void> => {
+  for (let sent = 0; sent < requests; ) sent += (await load(server, script, 2)).requests
 }

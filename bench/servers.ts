@@ -7,6 +7,12 @@ import { CORE, freePort, launch, type Program, untilAnswers } from './processes'
 export interface Server {
   readonly name: string
   readonly url: string
+  /** Absent for what runs inside the benchmark itself. */
+  readonly program?: Program
+}
+
+/** A server that is a program of its own. */
+export interface Measured extends Server {
   readonly program: Program
 }
 
@@ -43,12 +49,17 @@ const nginx = (folder: string, http: string, core: number): Program => {
 }
 
 /** Ports of the upstream: `nodes` servers that all give the same answer; the first `holders` list the model. */
-export interface Upstream extends Server {
+export interface Upstream extends Measured {
   readonly ports: readonly number[]
 }
 
 /** nginx with a static answer: the fastest thing that can stand behind a proxy. */
-export const startUpstream = async (folder: string, from: number, nodes: number, holders: number): Promise<Upstream> => {
+export const startUpstream = async (
+  folder: string,
+  from: number,
+  nodes: number,
+  holders: number,
+): Promise<Upstream> => {
   const range = (first: number, last: number): string => `127.0.0.1:${first}${last > first ? `-${last}` : ''}`
   const block = (listen: string, model: string): string => `
   server {
@@ -66,7 +77,7 @@ export const startUpstream = async (folder: string, from: number, nodes: number,
   return { name: 'direct', url, program, ports: Array.from({ length: nodes }, (_, index) => from + index) }
 }
 
-export const startNginx = async (folder: string, upstreamPort: number): Promise<Server> => {
+export const startNginx = async (folder: string, upstreamPort: number): Promise<Measured> => {
   const port = freePort()
   const http = `
   upstream nodes { server 127.0.0.1:${upstreamPort}; keepalive 2048; keepalive_requests 100000000; }
@@ -85,7 +96,7 @@ export const startNginx = async (folder: string, upstreamPort: number): Promise<
   return { name: 'nginx', url, program }
 }
 
-export const startBare = async (folder: string, upstreamUrl: string): Promise<Server> => {
+export const startBare = async (folder: string, upstreamUrl: string): Promise<Measured> => {
   const port = freePort()
   const program = launch({
     command: [process.execPath, join(import.meta.dir, 'bare-proxy.ts')],
@@ -135,7 +146,7 @@ export const fleetLaunch = (folder: string, nodes: readonly number[]) => {
   }
 }
 
-export const startFleet = async (name: string, folder: string, nodes: readonly number[]): Promise<Server> => {
+export const startFleet = async (name: string, folder: string, nodes: readonly number[]): Promise<Measured> => {
   const { url, start } = fleetLaunch(folder, nodes)
   const program = start()
   await untilAnswers(`${url}/readyz`, 20_000)

@@ -36,7 +36,7 @@ const readStamps = (bytes: Buffer, tally: Tally): void => {
   let found = 0
   for (let at = bytes.indexOf(STAMP_MARK); at >= 0; at = bytes.indexOf(STAMP_MARK, at + STAMP_DIGITS)) {
     const from = at + STAMP_MARK.length
-    tally.latencies.push(now - Number(bytes.latin1Slice(from, from + STAMP_DIGITS)))
+    tally.latencies.push(now - Number(bytes.toString('latin1', from, from + STAMP_DIGITS)))
     found += 1
   }
   if (found === 0) return

@@ -6,6 +6,7 @@ import { createLiveConfig } from './config/live'
 import { type ConfigSource, createReloader, type Reloader } from './config/reload'
 import type { Config } from './domain/config'
 import type { Fact } from './domain/facts'
+import { createManage } from './http/manage'
 import { createServer } from './http/server'
 import { createSamples } from './learning/service-times'
 import { adapterFor } from './nodes'
@@ -20,6 +21,7 @@ import { createJournal } from './observe/journal'
 import { learnFrom } from './learning/learn'
 import { createLog, type Log } from './observe/log'
 import { createMetrics } from './observe/metrics'
+import { createUsage } from './observe/usage'
 import type { Journal } from './ports/journal'
 import { openMemoryStore } from './store/memory'
 import { openStore } from './store/sqlite'
@@ -86,11 +88,15 @@ export const openRouter = async (
   const log = createLog({ level: config.log.level, format: config.log.format })
   const samples = createSamples(store.learned)
   const decisions = createDecisions({ version, store })
+  const usage = createUsage(store.usage)
   // The metrics ask the fleet at each scrape, and the fleet tells them its facts: one of the two has to come first.
   let fleet: Started
   const metrics = createMetrics({
     get maxModels() {
       return config.metrics.maxModels
+    },
+    get perKey() {
+      return config.metrics.perKey
     },
     commit,
     snapshot: () => ({ nodes: fleet.nodes(), overview: fleet.overview() }),
@@ -100,7 +106,7 @@ export const openRouter = async (
   const hear = (fact: Fact): void => {
     for (const listener of listeners) listener(fact)
   }
-  const journal = createJournal([decisions, metrics, log, learnFrom(samples), { name: 'listeners', hear }])
+  const journal = createJournal([decisions, usage, metrics, log, learnFrom(samples), { name: 'listeners', hear }])
   const exchanges = new Map<string, Exchange>()
   const http = createNodeHttp({
     instance,
@@ -128,7 +134,15 @@ export const openRouter = async (
   })
   fleet = startFleet(
     first,
-    { gateway, clock, journal, samples, random: systemRandom.next, precise: () => performance.now() },
+    {
+      gateway,
+      clock,
+      journal,
+      samples,
+      identities: store.identities,
+      random: systemRandom.next,
+      precise: () => performance.now(),
+    },
     { instance, version },
   )
   const apply = (next: Config): void => {
@@ -141,10 +155,13 @@ export const openRouter = async (
     config,
     fleet,
     decisions,
+    usage,
     dialects,
     exchanges,
+    manage: createManage({ gateway, exchanges, journal, clock }),
     replyHeaders,
     metrics,
+    bytesPerToken: samples.bytesPerToken,
     ...(reloader ? { reload: () => reloader.reload('api') } : {}),
     random: systemRandom,
     clock,

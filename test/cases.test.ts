@@ -8,7 +8,7 @@ import { join } from 'node:path'
  */
 const PASSED: Readonly<Record<string, readonly string[]>> = {
   /** Streaming. */
-  S: ['01', '05', '07', '08'],
+  S: ['01', '04', '05', '07', '08'],
   /** Disconnect and cancel. */
   D: ['01', '02', '03', '05', '06', '08', '09', '11'],
   /** Timeouts. */
@@ -21,6 +21,8 @@ const PASSED: Readonly<Record<string, readonly string[]>> = {
   Q: ['05', '08'],
   /** Cold loads and memory. */
   C: ['01', '02', '03', '08'],
+  /** Protocols. */
+  P: ['08', '09'],
   /** Counting and logs. */
   L: ['01', '02', '05'],
   /** Configuration. */

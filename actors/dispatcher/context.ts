@@ -1,5 +1,5 @@
 import type { Config } from '../../src/domain/config'
-import type { Job } from '../../src/domain/job'
+import type { Job, Priority } from '../../src/domain/job'
 import type { Ledger } from '../../src/placement/ledger'
 import type { Policy } from '../../src/placement/policies/policy'
 import type { Room } from '../../src/placement/room'
@@ -16,7 +16,7 @@ export interface DispatcherContext {
   policy: Policy
   readonly samples: Samples
   readonly journal: Journal
-  config: Pick<Config, 'limits' | 'policy' | 'score' | 'cost'>
+  config: Pick<Config, 'limits' | 'policy' | 'priorities' | 'score' | 'cost' | 'aliases'>
   readonly now: () => number
   /** 0 <= x < 1 */
   readonly random: () => number
@@ -24,8 +24,12 @@ export interface DispatcherContext {
   readonly precise: () => number
   /** Jobs whose slot is kept while their model loads. */
   readonly loading: Map<string, Job>
+  /** Batch work that is bound to a queue, by request: only a share of the slots is for it. */
+  readonly boundBatch: Map<string, BoundBatch>
   /** Slots that linger after a cancel, with when they are given up. */
   readonly lingering: Map<string, { readonly since: number; readonly until: number; readonly untilReport: boolean }>
+  /** When the requests that were bound to a node were last sent back because a load is due there. */
+  readonly loadDueAt: Map<string, number>
   lastRescoreAt: number
   /** The request that is being decided on, so that it can be held to account when that breaks. */
   asking: string | undefined
@@ -33,7 +37,15 @@ export interface DispatcherContext {
   looking: boolean
 }
 
-export type DispatcherInput = Omit<DispatcherContext, 'lastRescoreAt' | 'looking' | 'asking'>
+export type DispatcherInput = Omit<DispatcherContext, 'loadDueAt' | 'lastRescoreAt' | 'looking' | 'asking'>
+
+export interface BoundBatch {
+  readonly node: string
+  /** The node's own name for the model. */
+  readonly model: string
+  readonly priority: Priority
+  readonly arrivedAt: number
+}
 
 /** One event's worth of deciding. */
 export interface Turn {

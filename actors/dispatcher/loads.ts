@@ -4,6 +4,7 @@ import { windowToLoad } from '../../src/placement/window'
 import { address } from '../protocol'
 import { candidateAt } from '../view'
 import type { Turn } from './context'
+import { isBatch } from './share'
 
 /** A load may take this many times what it took before. */
 const LOAD_PATIENCE = 3
@@ -38,7 +39,8 @@ export const beginLoad = (
   const node = candidate.node.name
   const { model } = candidate
   const now = context.now()
-  ledger.reserve({ request: job.id, attempt, node, model, state: 'loading', since: now })
+  const batch = isBatch(context, job) ? { isBatch: true as const } : {}
+  ledger.reserve({ request: job.id, attempt, node, model, state: 'loading', since: now, ...batch })
   ledger.chosen(node)
   context.loading.set(job.id, job)
   api.send(address.request(job.id), { type: 'placement.loading', node, model })
@@ -84,7 +86,7 @@ export const beginByRequest = (turn: Turn, request: string, candidate: Candidate
 export const adopt = ({ context, api }: Turn, node: string, model: string, tookMs: number): void => {
   const load = context.ledger.endLoad(node)
   context.samples.addLoad(node, modelKey(model), tookMs, load?.costGb)
-  const { slots } = candidateAt(node, model, context.roster, context.ledger) ?? { slots: 1 }
+  const { slots } = candidateAt(node, model, context.roster, context.ledger, context.samples.parallelism) ?? { slots: 1 }
   let free = slots - context.ledger.on(node, model).filter(({ state }) => state !== 'loading').length
   for (const reservation of context.ledger.on(node, model)) {
     if (reservation.state !== 'loading') continue
@@ -103,7 +105,8 @@ export const adopt = ({ context, api }: Turn, node: string, model: string, tookM
     // Whoever joined the load meets its window; asking for less, or for none, would reload the model.
     const contextTokens = load?.contextTokens === undefined ? wanted : Math.max(load.contextTokens, wanted ?? 0)
     const { request, attempt } = reservation
-    const entry = { request, attempt, arrivedAt: job.arrivedAt, start: true, residency: 'cold' as const }
+    const { arrivedAt, priority } = job
+    const entry = { request, attempt, arrivedAt, priority, start: true, residency: 'cold' as const }
     api.send(address.queues, {
       type: 'queue.enqueue',
       node,
@@ -138,6 +141,7 @@ export const lose = ({ context, api }: Turn, node: string, message: string | und
     api.send(address.request(reservation.request), {
       type: 'placement.lost',
       node,
+      model: reservation.model,
       ...(failure === undefined ? {} : { failure }),
     })
   }

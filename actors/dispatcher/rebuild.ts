@@ -2,6 +2,7 @@ import type { AnyActorRef } from 'xstate'
 import { modelKey } from '../../src/domain/job'
 import type { Ledger } from '../../src/placement/ledger'
 import type { Room } from '../../src/placement/room'
+import type { BoundBatch } from './context'
 import type { QueueContext } from '../queue.machine'
 import type { Roster } from '../roster'
 import type { RuntimeContext } from '../runtime.machine'
@@ -16,11 +17,17 @@ export const rebuilt = (
   roster: Roster,
   now: number,
 ) => {
+  const boundBatch = new Map<string, BoundBatch>()
   for (const queue of queues.values()) {
     const { node, model, running, waiting } = (queue.getSnapshot() as { context: QueueContext }).context
-    for (const { request, attempt } of running.values())
-      desk.ledger.reserve({ request, attempt, node, model, state: 'running', since: now })
-    for (const _ of waiting) desk.ledger.bind(node, model)
+    for (const { request, attempt, priority } of running.values()) {
+      const batch = priority === 'batch' ? { isBatch: true as const } : {}
+      desk.ledger.reserve({ request, attempt, node, model, state: 'running', since: now, ...batch })
+    }
+    for (const { request, priority, arrivedAt } of waiting) {
+      desk.ledger.bind(node, model)
+      if (priority === 'batch') boundBatch.set(request, { node, model, priority, arrivedAt })
+    }
   }
   for (const { description, runtime } of roster.members()) {
     const { loading } = (runtime.getSnapshot() as { context: RuntimeContext }).context
@@ -35,5 +42,5 @@ export const rebuilt = (
       ...(costGb === undefined ? {} : { costGb }),
     })
   }
-  return desk
+  return { ...desk, boundBatch }
 }

@@ -1,8 +1,10 @@
 import { RouterError, type NodeReason } from '../../src/domain/errors'
+import { isGlob } from '../../src/domain/glob'
 import { type Job, modelKey } from '../../src/domain/job'
 import type { Candidate, Eliminated, Placement } from '../../src/domain/placement'
 import type { Reservation } from '../../src/placement/ledger'
 import { type Running, retryAfterSeconds } from '../../src/learning/retry-after'
+import { queueLimitFor } from '../../src/placement/priority'
 import { isTemporary } from '../../src/placement/place'
 import { nearestNames } from '../../src/catalog/nearest'
 import type { DispatcherContext } from './context'
@@ -29,7 +31,7 @@ const serviceMs = ({ samples }: DispatcherContext, node: string, model: string):
   samples.service(node, modelKey(model))?.meanMs ?? DEFAULT_SERVICE_MS
 
 /** A request whose model is still being loaded has its whole service before it. */
-const runningOf = (context: DispatcherContext, { node, model, state, since }: Reservation): Running => {
+export const runningOf = (context: DispatcherContext, { node, model, state, since }: Reservation): Running => {
   const elapsedMs = context.now() - since
   const meanMs = serviceMs(context, node, model)
   if (state !== 'loading') return { elapsedMs, meanMs }
@@ -38,7 +40,7 @@ const runningOf = (context: DispatcherContext, { node, model, state, since }: Re
 }
 
 /** Who has to end before the candidate takes another: those on its model's slots, or whoever else keeps the node busy. */
-const inTheWay = ({ ledger }: DispatcherContext, { node, model, slots, free }: Candidate): readonly Reservation[] => {
+export const inTheWay = ({ ledger }: DispatcherContext, { node, model, slots, free }: Candidate): readonly Reservation[] => {
   const ofModel = ledger.on(node.name, model)
   return free > 0 || ofModel.length >= slots ? ofModel : ledger.on(node.name)
 }
@@ -58,7 +60,10 @@ export const retryAfterFor = (context: DispatcherContext, candidates: readonly C
   return waits.length === 0 ? Math.ceil(context.config.policy.rescoreEveryMs / 1000) : Math.min(...waits)
 }
 
-const tokensOf = ({ need, have }: Eliminated): { readonly tokens?: { readonly need: number; readonly have: number } } =>
+const tokensOf = ({
+  need,
+  have,
+}: Eliminated): { readonly tokens?: { readonly need: number; readonly have: number } } =>
   need === undefined || have === undefined ? {} : { tokens: { need, have } }
 
 const failedEverywhere = (job: Job, nodes: readonly NodeReason[]): RouterError =>
@@ -78,7 +83,8 @@ export const refusalFor = (
   if (eliminated.length === 0) {
     if (known && excluded.length > 0) return failedEverywhere(job, nodes)
     if (known || !context.roster.allInventoried() || context.roster.size === 0) return undefined
-    const near = nearestNames(job.asked, context.roster.keys())
+    const aliases = (context.config.aliases ?? []).map(({ name }) => name).filter((name) => !isGlob(name))
+    const near = nearestNames(job.asked, new Set([...context.roster.keys(), ...aliases]))
     return new RouterError('model_not_found', `The model '${job.asked}' does not exist on any node.`, {
       hint:
         near.length === 0
@@ -95,8 +101,8 @@ export const refusalFor = (
     return failedEverywhere(job, nodes)
   }
   const reasons = new Set(eliminated.map(({ reason }) => reason))
-  if (reasons.has('capability_missing')) {
-    const missing = job.needs.filter((need) => need !== 'chat').join(', ') || job.needs.join(', ')
+  if (reasons.has('capability_missing') || reasons.has('lane_missing')) {
+    const missing = job.needs.filter((need) => need !== 'chat').join(', ') || job.needs.join(', ') || 'text'
     return new RouterError('invalid_request', `'${job.asked}' does not support ${missing}.`, { nodes, param: 'model' })
   }
   if (reasons.has('queue_full')) {
@@ -130,7 +136,8 @@ export const roomRefusal = (
   candidates: readonly Candidate[],
   { verdicts }: Placement,
 ): RouterError | undefined => {
-  const { waitingTotal, waitingPerModel } = context.config.limits
+  const { waitingTotal } = context.config.limits
+  const waitingPerModel = queueLimitFor(context.config.limits.waitingPerModel, job.priority, context.config.priorities)
   const ofModel = context.room.sizeOf(job.models[0] ?? job.asked)
   if (context.room.size < waitingTotal && ofModel < waitingPerModel) return undefined
   const full =

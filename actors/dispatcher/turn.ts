@@ -1,16 +1,23 @@
-import type { PlacementCause } from '../../src/domain/facts'
+import type { Estimate, PlacementCause } from '../../src/domain/facts'
 import { type Job, modelKey } from '../../src/domain/job'
 import type { Candidate, Decision, Placement } from '../../src/domain/placement'
 import { DEFAULT_COST, DEFAULT_SCORE } from '../../src/domain/score'
 import { place } from '../../src/placement/place'
-import { loadsByRequest, windowFor } from '../../src/placement/window'
+import { policyNamed } from '../../src/placement/policies'
+import { queueLimitFor } from '../../src/placement/priority'
+import { loadableNow } from '../../src/placement/eviction'
+import { loadsByRequest, needsLoad, windowFor } from '../../src/placement/window'
 import type { PolicyContext } from '../../src/placement/policies/policy'
 import type { Entry } from '../../src/placement/room'
 import { address } from '../protocol'
-import { axesOf, candidateAt, candidatesFor } from '../view'
+import { candidatesFor } from '../slates'
+import { axesOf, candidateAt } from '../view'
 import type { DispatcherContext, Turn } from './context'
 import { beginByRequest, beginLoad } from './loads'
+import { deadlineRefusal, estimateFor } from './deadline'
 import { refusalFor, roomRefusal } from './refusals'
+import { isBatch, startable, withShare } from './share'
+import { isTrial, orTrial } from './trial'
 
 interface Asking {
   readonly job: Job
@@ -36,13 +43,15 @@ const policyContext = ({ samples, now, random, config }: DispatcherContext): Pol
 })
 
 const evaluate = (context: DispatcherContext, { job, excluded }: Pick<Asking, 'job' | 'excluded'>) => {
-  const candidates = candidatesFor(job, context.roster, context.ledger)
-  const { queuePerNode } = context.config.limits
-  const placement = place(candidates, job, context.policy, policyContext(context), new Set(excluded), queuePerNode)
+  const { roster, ledger, config, samples } = context
+  const candidates = withShare(context, job, candidatesFor(job, roster, ledger, samples.parallelism))
+  const policy = (job.policy === undefined ? undefined : policyNamed(job.policy)) ?? context.policy
+  const queueLimit = queueLimitFor(config.limits.queuePerNode, job.priority, config.priorities)
+  const placement = place(candidates, job, policy, policyContext(context), new Set(excluded), queueLimit)
   return { candidates, placement }
 }
 
-const tell = ({ context }: Turn, asking: Asking, placement: Placement, startedAt: number): void =>
+const tell = ({ context }: Turn, asking: Asking, placement: Placement, startedAt: number, estimate?: Estimate): void =>
   context.journal.record({
     type: 'request.placed',
     at: context.now(),
@@ -52,6 +61,9 @@ const tell = ({ context }: Turn, asking: Asking, placement: Placement, startedAt
     policy: placement.policy,
     verdicts: placement.verdicts,
     decision: placement.decision,
+    ...(estimate === undefined
+      ? {}
+      : { estimate: { valueMs: estimate.valueMs, basis: estimate.basis, samples: estimate.samples } }),
     tookMs: context.precise() - startedAt,
   })
 
@@ -68,11 +80,14 @@ const commit = (
   const candidate = candidates.find((one) => one.node.name === node && one.model === model)
   if (candidate === undefined) return false
   const contextTokens = windowFor(candidate, job)
-  const base = { request: job.id, attempt, arrivedAt: job.arrivedAt, residency: 'resident' as const }
+  const { arrivedAt, priority } = job
+  const base = { request: job.id, attempt, arrivedAt, priority, residency: 'resident' as const }
   const entry = contextTokens === undefined ? base : { ...base, contextTokens }
   switch (decision.kind) {
     case 'start': {
-      context.ledger.reserve({ request: job.id, attempt, node, model, state: 'running', since: context.now() })
+      const batch = isBatch(context, job) ? { isBatch: true as const } : {}
+      const since = context.now()
+      context.ledger.reserve({ request: job.id, attempt, node, model, state: 'running', since, ...batch })
       context.ledger.chosen(node)
       const cold = loadsByRequest(candidate, context.now())
         ? { residency: 'cold' as const, loadMs: beginByRequest(turn, job.id, candidate) }
@@ -80,13 +95,20 @@ const commit = (
       api.send(address.queues, { type: 'queue.enqueue', node, model, entry: { ...entry, ...cold, start: true } })
       return true
     }
-    case 'bind':
+    case 'bind': {
+      const evicts = candidate.free > 0 ? loadableNow(candidate, job, context.now()) : undefined
+      if (evicts !== undefined) {
+        beginLoad(turn, job, attempt, candidate, evicts)
+        return true
+      }
       context.ledger.bind(node, model)
+      if (priority === 'batch') context.boundBatch.set(job.id, { node, model, priority, arrivedAt })
       context.ledger.chosen(node)
       api.send(address.request(job.id), { type: 'placement.bound', node, model })
       api.send(address.queues, { type: 'queue.enqueue', node, model, entry: { ...entry, start: false } })
       api.send(api.self, { type: 'room.look' })
       return true
+    }
     case 'load':
       beginLoad(turn, job, attempt, candidate, decision.evicts ?? [])
       return true
@@ -106,10 +128,17 @@ export const arrive = (turn: Turn, event: Asking & { readonly type: 'request.pla
   const decided: Placement =
     overtakes && placement.decision.kind !== 'hold'
       ? { ...placement, decision: { ...placement.decision, kind: 'wait', reason: 'held' } }
-      : placement
+      : orTrial(context, job, candidates, placement)
 
+  const estimate = job.deadlineAt === undefined ? undefined : estimateFor(context, job, candidates, placement)
+  const tooLate = deadlineRefusal(context, job, estimate)
+  if (tooLate !== undefined) {
+    tell(turn, event, { ...decided, decision: { kind: 'hold', reason: 'held' } }, startedAt, estimate)
+    api.send(address.request(job.id), { type: 'placement.refused', error: tooLate })
+    return
+  }
   if (commit(turn, event, decided, candidates)) {
-    tell(turn, event, decided, startedAt)
+    tell(turn, event, decided, startedAt, estimate)
     return
   }
   const standing = decided.decision.kind === 'hold' ? 'held' : 'waiting'
@@ -117,11 +146,11 @@ export const arrive = (turn: Turn, event: Asking & { readonly type: 'request.pla
     (standing === 'held' ? refusalFor(context, job, decided, candidates, excluded) : undefined) ??
     roomRefusal(context, job, candidates, decided)
   if (refusal !== undefined) {
-    tell(turn, event, decided, startedAt)
+    tell(turn, event, decided, startedAt, estimate)
     api.send(address.request(job.id), { type: 'placement.refused', error: refusal })
     return
   }
-  tell(turn, event, decided, startedAt)
+  tell(turn, event, decided, startedAt, estimate)
   const reason = reasonOf(decided)
   context.room.add(job, attempt, excluded, standing, reason, decided.decision.node)
   tellStanding(turn, job.id, standing, reason, decided.decision.node)
@@ -161,7 +190,8 @@ export const look = (turn: Turn): void => {
   for (const head of context.room.heads()) {
     context.asking = head.job.id
     const startedAt = context.precise()
-    const { candidates, placement } = evaluate(context, head)
+    const { candidates, placement: found } = evaluate(context, head)
+    const placement = orTrial(context, head.job, candidates, found)
     const asking: Asking = { job: head.job, attempt: head.attempt, excluded: head.excluded, cause: 'freed' }
     const leaves = LEAVING.has(placement.decision.kind)
     if (leaves) context.room.remove(head.job.id)
@@ -192,27 +222,40 @@ const restand = (turn: Turn, head: Entry, placement: Placement, asking: Asking, 
 const isAway = ({ health, admission, breaker }: Pick<Candidate, 'health' | 'admission' | 'breaker'>): boolean =>
   health === 'offline' || admission !== 'open' || breaker === 'open'
 
+/** A node's bound requests are not sent back for a load more often than this, in ms. */
+const LOAD_DUE_MS = 1_000
+
 /** The node takes nothing now: whoever is bound to it asks again, somewhere else if it can. */
 export const returnBound = ({ context, api }: Turn, node: string): void => {
   const member = context.roster.get(node)
   if (member === undefined || !isAway(axesOf(member))) return
   if (!context.ledger.boundQueues().some((queue) => queue.node === node)) return
-  api.send(address.queues, { type: 'queues.close', node, reason: 'node_away' })
-  api.send(address.queues, { type: 'queues.open', node })
+  api.send(address.queues, { type: 'queues.return', node, reason: 'node_away' })
 }
 
 /** Promises free slots to bound requests; true when it did something. */
 const startBound = ({ context, api }: Turn): boolean => {
-  const { ledger, roster } = context
+  const { ledger, roster, samples } = context
   for (const { node, model } of ledger.boundQueues()) {
-    const candidate = candidateAt(node, model, roster, ledger)
+    const candidate = candidateAt(node, model, roster, ledger, samples.parallelism)
     const account = ledger.account(node, model)
     if (candidate === undefined || account.bound <= account.granted || isAway(candidate)) continue
+    const { count, batch } = startable(context, candidate)
+    if (count <= account.granted) continue
     const free = candidate.slots - account.reserved - account.granted - account.foreign
     const cap = candidate.breaker === 'half_open' ? 1 : (candidate.node.maxConcurrency ?? Number.POSITIVE_INFINITY)
-    if (free <= 0 || candidate.nodeInFlight >= cap) continue
+    if (free <= 0 ? !isTrial(context, candidate) : candidate.nodeInFlight >= cap) continue
+    if (needsLoad(candidate, {}, context.now())) {
+      // The one that asks first takes the load upon itself.
+      if (candidate.loading !== undefined || loadableNow(candidate, {}, context.now()) === undefined) continue
+      if (context.now() - (context.loadDueAt.get(node) ?? 0) < LOAD_DUE_MS) continue
+      context.loadDueAt.set(node, context.now())
+      api.send(address.queues, { type: 'queues.return', node, reason: 'load_due' })
+      return true
+    }
+    if (free <= 0) samples.parallelism.trying(node, model)
     ledger.grant(node, model)
-    api.send(address.queues, { type: 'queue.start', node, model })
+    api.send(address.queues, { type: 'queue.start', node, model, batch })
     context.looking = true
     api.send(api.self, { type: 'room.look' })
     return true

@@ -100,6 +100,12 @@ export const nextProbation = ({ now, probation, health }: NodeContext): NodeCont
   return { until: now() + waitMs, waitMs }
 }
 
+/** The failures without the latest that had these words. */
+export const failuresWithout = ({ failures }: NodeContext, message: string): NodeContext['failures'] => {
+  const at = failures.findLastIndex((failure) => failure.message === message)
+  return failures.filter((_failure, index) => index !== at)
+}
+
 /** What the breaker counts, with one more failure and without those that are too old. */
 export const failuresWith = ({ now, failures, health }: NodeContext, message: string): NodeContext['failures'] => {
   const at = now()

@@ -49,6 +49,10 @@ export interface RequestContext {
   bound: { readonly node: string; readonly model: string } | undefined
   flow: Flow | undefined
   startedAt: number
+  /** Time that attempts which failed kept nodes at work, in ms. */
+  engineMs: number
+  /** The client was sent its headers while it waited. */
+  hasHeaders: boolean
   firstByteMs: number | undefined
   stalled: boolean
   /** The dispatcher broke once while it was deciding on this request. */
@@ -56,6 +60,8 @@ export interface RequestContext {
   /** Queues that broke while it was in them or about to be. */
   queueCrashes: number
   lastFailure: Failure | undefined
+  /** Where that was, once it was at a node. */
+  lastFailedNode: string | undefined
   /** A node that failed it only by a dead idle connection: it may be asked once more, on a fresh one. */
   staleAt: string | undefined
   summary: ReplySummary | undefined

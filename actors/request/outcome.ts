@@ -20,20 +20,24 @@ export const settle = (context: RequestContext, _event: RequestEvent, api: Api<R
   // The first byte of an answer that is not streamed comes after the last token: its decode time was never seen.
   const decodeMs = summary === undefined || !job.stream ? 0 : summary.durationMs - (firstByteMs ?? 0)
   const tokensPerSecond = rate(summary?.tokensOut, decodeMs)
+  const engineMs = context.engineMs + (place === undefined ? 0 : ports.now() - context.startedAt)
   const outcome: Outcome = {
     end,
-    status,
+    // A client that was sent its headers while it waited has its status already.
+    status: context.hasHeaders && status !== 499 ? 200 : status,
     ...(code === undefined ? {} : { code }),
     ...(message === undefined ? {} : { message }),
     ...(place === undefined ? {} : { node: place.node, model: place.model }),
     phase: context.phase,
     ...(summary?.tokensIn === undefined ? {} : { tokensIn: summary.tokensIn }),
     ...(summary?.tokensOut === undefined ? {} : { tokensOut: summary.tokensOut }),
+    ...(summary?.thinkingExhausted ? { thinkingExhausted: true } : {}),
     ...(firstByteMs === undefined ? {} : { ttftMs: context.startedAt - job.arrivedAt + firstByteMs }),
     ...(firstByteMs === undefined ? {} : { firstByteMs }),
     ...(summary === undefined ? {} : { serviceMs: summary.durationMs }),
     ...(tokensPerSecond === undefined ? {} : { tokensPerSecond }),
     bytes: summary?.bytes ?? context.bytes,
+    ...(engineMs > 0 ? { engineMs } : {}),
     retries: context.retries,
   }
   ports.journal.record({
@@ -43,6 +47,7 @@ export const settle = (context: RequestContext, _event: RequestEvent, api: Api<R
     dialect: job.dialect,
     asked: job.asked,
     priority: job.priority,
+    ...(job.key === undefined ? {} : { key: job.key }),
     ...(place === undefined ? {} : { residency: place.residency }),
     arrivedAt: job.arrivedAt,
     outcome,

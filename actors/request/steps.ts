@@ -1,5 +1,7 @@
 import { RouterError, statusOf } from '../../src/domain/errors'
 import type { Failure, PhaseName } from '../../src/domain/facts'
+import { isSameFault } from '../../src/placement/breaker'
+import { nodeOfPair, pairOf } from '../../src/placement/filters/failed-before'
 import type { Api } from '../flat'
 import { address, type RequestEvent } from '../protocol'
 import type { RequestContext } from './context'
@@ -19,38 +21,6 @@ const enterPhase = (context: RequestContext, phase: PhaseName, node?: string, mo
     ...(model === undefined ? {} : { model }),
   })
 }
-
-/** ms until the stream could have been silent (or its client stalled) for the configured time. */
-export const untilIdleMs = ({ flow, ports, startedAt }: RequestContext): number => {
-  const limit = ports.config.limits.streamIdleTimeoutMs
-  const last = flow === undefined ? startedAt : flow.clientStalledSince > 0 ? flow.clientStalledSince : flow.lastByteAt
-  return Math.max(1, Math.min(limit, last + limit - ports.now()))
-}
-
-/** ms until the answer has taken as long as any may. */
-export const untilTotalMs = ({ ports, startedAt }: RequestContext): number => {
-  const limit = ports.config.limits.totalTimeoutMs ?? Number.POSITIVE_INFINITY
-  return Math.max(1, startedAt + limit - ports.now())
-}
-
-/** A request without a first byte is suspicious after this multiple of what whole answers take there. */
-const STALL_PATIENCE = 2
-
-/** ms after which a request without a first byte makes its node suspect. */
-export const untilStallMs = ({ ports, place }: RequestContext): number => {
-  const usual = place === undefined ? undefined : ports.serviceMs(place.node, place.model)
-  return Math.max(ports.config.health.stallAfterMs, STALL_PATIENCE * (usual ?? 0)) + (place?.loadMs ?? 0)
-}
-
-export const isClientStalled = ({ flow, ports }: RequestContext): boolean =>
-  flow !== undefined &&
-  flow.clientStalledSince > 0 &&
-  ports.now() - flow.clientStalledSince >= ports.config.limits.streamIdleTimeoutMs
-
-export const isSilent = ({ flow, ports }: RequestContext): boolean =>
-  flow !== undefined &&
-  flow.clientStalledSince === 0 &&
-  ports.now() - flow.lastByteAt >= ports.config.limits.streamIdleTimeoutMs
 
 const ask = (context: RequestContext, cause: 'arrival' | 'hold' | 'retry', api: RequestApi): void =>
   api.send(address.dispatcher, {
@@ -76,13 +46,20 @@ const release = (context: RequestContext, api: RequestApi, linger?: 'prefill' | 
 }
 
 const fail = (context: RequestContext, error: RouterError, end: 'failed' | 'rejected' | 'expired'): void => {
-  context.ending = { end, status: statusOf(error.code, context.job.dialect), code: error.code, message: error.message, error }
+  context.ending = {
+    end,
+    status: statusOf(error.code, context.job.dialect),
+    code: error.code,
+    message: error.message,
+    error,
+  }
 }
 
 const noteFailure = (context: RequestContext, failure: Failure, api: RequestApi, retried: boolean): void => {
   const { place, ports, job, attempt } = context
   context.lastFailure = failure
   if (place === undefined) return
+  context.lastFailedNode = place.node
   if (failure.stale) context.staleAt = place.node
   ports.journal.record({
     type: 'attempt.failed',
@@ -96,6 +73,13 @@ const noteFailure = (context: RequestContext, failure: Failure, api: RequestApi,
   })
   api.send(address.node(place.node), { type: 'attempt.failed', failure, model: place.model })
 }
+
+/** Another node failed on it with the very same words. */
+export const isRequestsFault = ({ lastFailure, lastFailedNode, place }: RequestContext, event: RequestEvent): boolean =>
+  lastFailure !== undefined &&
+  lastFailedNode !== undefined &&
+  lastFailedNode !== place?.node &&
+  isSameFault(lastFailure, (event as Of<'reply.failed'>).failure)
 
 const tellSucceeded = ({ place, ports }: RequestContext, api: RequestApi): void => {
   if (place !== undefined && ports.awaitsSuccess(place.node))
@@ -129,6 +113,11 @@ const errorOf = (context: RequestContext, failure: Failure | undefined, node: st
     `'${context.job.asked}' failed${where}: ${failure?.message ?? 'unknown failure'}`,
     { nodes },
   )
+}
+
+const lastExcluded = ({ excluded }: RequestContext): string | undefined => {
+  const last = excluded.at(-1)
+  return last === undefined ? undefined : nodeOfPair(last)
 }
 
 /** By what the nodes said: their failure, or that the client asked for something that none of them has. */
@@ -173,8 +162,8 @@ export const actions: Readonly<Record<string, Action>> = {
   takeRefusal: (context, event) => {
     const { error } = event as Of<'placement.refused'> | Of<'reply.refused'>
     const ours = error.code !== 'upstream_failed'
-    if (ours) fail(context, error, 'rejected')
-    else failOn(context, errorOf(context, context.lastFailure, context.excluded.at(-1)).with(error.details))
+    if (ours) fail(context, error, error.code === 'deadline_exceeded' ? 'expired' : 'rejected')
+    else failOn(context, errorOf(context, context.lastFailure, lastExcluded(context)).with(error.details))
   },
   takeSlot: (context, event) => {
     const { node, model, queue, residency, contextTokens, loadMs } = event as Of<'slot.granted'>
@@ -217,6 +206,15 @@ export const actions: Readonly<Record<string, Action>> = {
   },
   noteFailure: (context, event, api) =>
     noteFailure(context, (event as Of<'reply.failed'>).failure, api, mayTryAgain(context)),
+  /** Neither node is to blame: the breaker of the first takes back what it counted, that of the second hears nothing. */
+  noteRequestsFault: ({ place, lastFailedNode, ports, job, attempt }, event, api) => {
+    const { failure } = event as Of<'reply.failed'>
+    if (place === undefined || lastFailedNode === undefined) return
+    const { node, model } = place
+    const at = ports.now()
+    ports.journal.record({ type: 'attempt.failed', at, request: job.id, node, model, attempt, failure, retried: false })
+    api.send(address.node(lastFailedNode), { type: 'attempt.forgiven', message: failure.message })
+  },
   noteFirstByteTimeout: (context, _event, api) => {
     const elapsedMs = context.ports.now() - context.startedAt
     const message = `No first byte within ${Math.round(elapsedMs / 1000)} s (limits.first_token_timeout).`
@@ -235,7 +233,12 @@ export const actions: Readonly<Record<string, Action>> = {
     tellSucceeded(context, api)
   },
   excludeNode: (context) => {
-    if (context.place !== undefined) context.excluded = [...context.excluded, context.place.node]
+    if (context.place !== undefined) {
+      const { node, model } = context.place
+      const isOnlyModel = context.lastFailure?.class === 'model_missing'
+      context.excluded = [...context.excluded, isOnlyModel ? pairOf(node, model) : node]
+      context.engineMs += context.ports.now() - context.startedAt
+    }
     context.attempt += 1
     context.place = undefined
     context.flow = undefined
@@ -245,11 +248,11 @@ export const actions: Readonly<Record<string, Action>> = {
     context.staleAt = undefined
   },
   excludeLost: (context, event) => {
-    const { node, failure } = event as Of<'placement.lost'>
+    const { node, model, failure } = event as Of<'placement.lost'>
     context.attempt += 1
     if (failure === undefined) return
     context.lastFailure = failure
-    context.excluded = [...context.excluded, node]
+    context.excluded = [...context.excluded, model === undefined ? node : pairOf(node, model)]
     const { ports, job, attempt } = context
     ports.journal.record({
       type: 'attempt.failed',
@@ -334,6 +337,9 @@ export const actions: Readonly<Record<string, Action>> = {
   noteClientLeft: (context, event) => {
     context.bytes = (event as Of<'client.left'>).bytes ?? context.flow?.bytes ?? 0
     context.ending = { end: 'client_disconnected', status: 499, code: 'client_disconnected' }
+  },
+  noteHeaders: (context) => {
+    context.hasHeaders = true
   },
   noteCut: (context, event) => {
     const { reason } = event as Of<'request.cut'>

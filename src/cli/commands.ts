@@ -60,9 +60,9 @@ export const commands = {
   resume: { does: 'let a paused or draining node take requests again', positionals: oneNode, options: remote },
   drain: { does: 'let a node finish what it has and take nothing new', positionals: oneNode, options: remote },
   keys: {
-    does: 'make a key for a client',
-    positionals: { text: 'add NAME', least: 2, most: 2 },
-    options: { json, scope: { value: 'LIST', does: 'comma list of inference, metrics, admin, node' } },
+    does: 'make a key for a client, list what keys used',
+    positionals: { text: 'add NAME | list', least: 1, most: 2 },
+    options: { ...remote, scope: { value: 'LIST', does: 'of a new key: inference, metrics, admin, node' } },
   },
   simulate: {
     does: 'a made-up fleet and workload in virtual time',

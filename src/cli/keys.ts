@@ -54,7 +54,7 @@ const parseKey = (args: readonly string[]): NewKey | string => {
   if (parsed.kind !== 'run') return parsed.kind === 'usage' ? parsed.message : 'fleet keys add NAME'
   const { positionals, options } = parsed.args
   const [command, name = ''] = positionals
-  if (command !== 'add') return `unknown command 'keys ${command}', only 'keys add NAME' is in this version`
+  if (command !== 'add') return `unknown command 'keys ${command}', there are 'keys add NAME' and 'keys list'`
   if (!isEntryName(name)) return 'a name has 1 to 64 characters without white space, / and #'
   const scopes = String(options.scope ?? 'inference').split(',')
   const unknown = scopes.find((scope) => !SCOPES.some((known) => known === scope))

@@ -8,6 +8,7 @@ import { explain } from './explain'
 import { help } from './help'
 import type { Io } from './io'
 import { keys } from './keys'
+import { listKeys } from './keys-list'
 import { status } from './status'
 import { type Simulate, simulate } from './simulate'
 import { type Build, version } from './version'
@@ -49,7 +50,7 @@ export const runCommand = async (argv: readonly string[], line: CommandLine): Pr
     case 'check':
       return args.options.apply ? checkAndApply(rest, args, { disk, io }) : check(rest, { ...disk, out, err })
     case 'keys':
-      return keys(rest, { out, err })
+      return args.positionals[0] === 'list' ? listKeys(args, io) : keys(rest, { out, err })
     case 'status':
       return status(args, io)
     case 'explain':

@@ -24,10 +24,27 @@ export const resolveKeys = (
   const resolved: KeyConfig[] = []
   keys.forEach((key, index) => {
     const result = hashOf(key, `auth.keys[${index}]`, places, sources)
-    if (typeof result === 'string') resolved.push({ name: key.name, sha256: result, scopes: key.scopes })
+    if (typeof result === 'string') resolved.push(describe(key, result))
     else problems.push(result)
   })
   return { keys: resolved, problems }
+}
+
+const describe = ({ name, scopes, models, priority, policy, limits }: KeySettings, sha256: string): KeyConfig => {
+  const { requests_per_minute: requestsPerMinute, concurrent } = limits
+  const most = {
+    ...(requestsPerMinute === undefined ? {} : { requestsPerMinute }),
+    ...(concurrent === undefined ? {} : { concurrent }),
+  }
+  return {
+    name,
+    sha256,
+    scopes,
+    ...(models === undefined ? {} : { models }),
+    ...(priority === undefined ? {} : { priority }),
+    ...(policy === undefined ? {} : { policy }),
+    ...(Object.keys(most).length === 0 ? {} : { limits: most }),
+  }
 }
 
 const hashOf = (key: KeySettings, path: string, places: Places, sources: SecretSources): string | Problem => {

@@ -11,27 +11,68 @@ export const buildConfig = (
   settings: Settings,
   keys: readonly KeyConfig[],
   nodes: readonly NodeDescription[],
+  { aliases, sameModel }: Required<Pick<Config, 'aliases' | 'sameModel'>>,
 ): Config => {
-  const { server, discovery, policy, limits, health, state, metrics, log } = settings
+  const { server, discovery, policy, score, cost, priorities, limits, health, state, metrics, log } = settings
   return deepFreeze<Config>({
     server: {
       host: server.listen.host,
       port: server.listen.port,
       maxBodyBytes: server.max_body_mb * BYTES_PER_MB,
       shutdownGraceMs: server.shutdown_grace,
+      holdHeadersMs: server.hold_headers,
+      loadingNotes: server.loading_notes,
       stripBillingHeader: server.strip_billing_header,
     },
     auth: { mode: effectiveMode(settings), keys },
     discovery: { local: discovery.local, everyMs: discovery.every },
     nodes,
+    aliases,
+    sameModel,
     policy: {
       use: policy.use,
       holdTimeoutMs: policy.hold_timeout,
       rescoreEveryMs: policy.rescore_every,
       retries: policy.retries,
     },
+    score: {
+      roleLargeThresholdGb: score.role_large_threshold_gb,
+      roleSmallThresholdGb: score.role_small_threshold_gb,
+      warmth: {
+        hot: score.warmth.hot,
+        recent: score.warmth.recent,
+        onDisk: score.warmth.on_disk,
+        recentWithinMs: score.warmth.recent_within,
+      },
+      memoryFit: score.memory_fit,
+      queueDepth: { perRequest: score.queue_depth.per_request, max: score.queue_depth.max },
+      wait: score.wait,
+      roleAffinity: score.role_affinity,
+      availability: score.availability,
+      contextFit: score.context_fit,
+      session: score.session,
+    },
+    cost: {
+      active: cost.active,
+      queued: cost.queued,
+      latency: cost.latency,
+      jobCost: cost.job_cost,
+      throughput: cost.throughput,
+      distance: cost.distance,
+      kvPressure: cost.kv_pressure,
+      gpuUtil: cost.gpu_util,
+      spill: cost.spill,
+    },
+    priorities: {
+      default: priorities.default,
+      order: priorities.order,
+      criticalQueueAllowance: priorities.critical.queue_allowance,
+      batchMaxShare: priorities.batch.max_share,
+      batchMaxWaitMs: priorities.batch.max_wait,
+    },
     limits: {
       ...(limits.concurrent === undefined ? {} : { concurrent: limits.concurrent }),
+      ...(limits.requests_per_minute === undefined ? {} : { requestsPerMinute: limits.requests_per_minute }),
       waitingTotal: limits.waiting_total,
       waitingPerModel: limits.waiting_per_model,
       queuePerNode: limits.queue_per_node,
@@ -54,7 +95,7 @@ export const buildConfig = (
       stallRequests: health.stall_requests,
     },
     state: { backend: state.backend, path: state.path, keepTracesMs: state.keep_traces },
-    metrics: { enabled: metrics.enabled, maxModels: metrics.max_models },
+    metrics: { enabled: metrics.enabled, maxModels: metrics.max_models, perKey: metrics.per_key },
     log: { level: log.level, format: log.format },
   })
 }

@@ -45,11 +45,11 @@ const entryChanges = (key: string, old: Settings | undefined, next: Settings | u
 
 /** What says most about a whole entry: a node's address, a key's scopes. */
 const summaryOf = (entry: Settings | undefined): ConfigValue =>
-  entry?.get('url') ?? entry?.get('base_url') ?? entry?.get('scopes') ?? null
+  entry?.get('url') ?? entry?.get('base_url') ?? entry?.get('scopes') ?? entry?.get('names') ?? null
 
-const ENTRY = /^(nodes|auth\.keys)\[(\d+)\]\.(.+)$/
+const ENTRY = /^(nodes|same_model|auth\.keys)\[(\d+)\]\.(.+)$/
 /** Shown while they are empty. */
-const LISTS = new Set(['nodes', 'auth.keys'])
+const LISTS = new Set(['nodes', 'aliases', 'same_model', 'auth.keys'])
 
 /** Keys of their own, and those of list entries by the entry's name, since its position may change. */
 const sorted = (values: readonly Value[]) => {
@@ -66,7 +66,7 @@ const sorted = (values: readonly Value[]) => {
   }
   const entries = new Map<string, Settings>()
   for (const [position, entry] of byIndex)
-    entries.set(`${position.slice(0, position.indexOf('['))}.${entry.get('name')}`, entry)
+    entries.set(`${position.slice(0, position.indexOf('['))}.${entry.get('name') ?? entry.get('id')}`, entry)
   return { single, entries }
 }
 

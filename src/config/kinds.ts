@@ -24,9 +24,16 @@ export const wholeNumber = (min: number, max: number, options: { default?: numbe
   Type.Integer({ minimum: min, maximum: max, ...options })
 
 /** A number above zero, with decimals where wanted. */
-export const positive = (max: number) => Type.Number({ exclusiveMinimum: 0, maximum: max })
+export const positive = (max: number, byDefault?: number) =>
+  Type.Number({ exclusiveMinimum: 0, maximum: max, ...(byDefault === undefined ? {} : { default: byDefault }) })
 
 export const atLeastZero = (byDefault: number) => Type.Number({ minimum: 0, maximum: 1e6, default: byDefault })
+
+/** Between nothing and everything. */
+export const share = (byDefault: number) => Type.Number({ minimum: 0, maximum: 1, default: byDefault })
+
+/** What something counts for; below zero it counts the other way. */
+export const points = (byDefault: number) => Type.Number({ minimum: -1e6, maximum: 1e6, default: byDefault })
 
 export const yesNo = (byDefault: boolean) => Type.Boolean({ default: byDefault })
 
@@ -53,6 +60,15 @@ export const list = <T extends TSchema>(items: T, options: { default?: readonly 
 /** A table; `later` names keys of later versions. */
 export const table = <P extends TProperties>(properties: P, later: readonly string[] = []): TObject<P> =>
   Type.Object(properties, { additionalProperties: false, later })
+
+/** A table whose keys are the user's to choose; a value has that one of the shapes which its form fits. */
+export const named = <const S extends readonly TSchema[]>(...shapes: S) =>
+  Type.Unsafe<Record<string, Static<S[number]>>>({
+    type: 'object',
+    properties: {},
+    additionalProperties: { anyOf: shapes },
+    later: [],
+  })
 
 /** A list of tables, written `[[name]]`. */
 export const tables = <P extends TProperties>(properties: P, later: readonly string[] = []) =>

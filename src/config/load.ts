@@ -1,6 +1,7 @@
-import type { Config } from '../domain/config'
+import { type Config, DEFAULT_PRIORITIES } from '../domain/config'
 import { checkListener, effectiveMode, resolveKeys } from './auth'
 import { buildConfig } from './build'
+import { resolveNames } from './names'
 import { resolveNodes } from './nodes'
 import { readOverrides, unknownVariables } from './overrides'
 import { failure, hasErrors, type Place, type Problem } from './problem'
@@ -50,11 +51,14 @@ export const loadConfig = (input: ConfigInput): LoadedConfig => {
   const sources: SecretSources = { env, readSecret, ...(file ? { configFile: file.path } : {}) }
   const keys = resolveKeys(settings.auth.keys, reading.places, sources)
   const nodes = resolveNodes(settings.nodes, settings.server.listen, reading.places, sources)
+  const names = resolveNames(settings, reading.places)
   const betweenKeys = [
     ...keys.problems,
     ...nodes.problems,
+    ...names.problems,
     ...checkListener(settings, reading.places),
     ...checkBreaker(settings, reading.places),
+    ...checkOrder(settings, reading.places),
   ]
   const problems = inOrder([
     ...syntax,
@@ -68,7 +72,7 @@ export const loadConfig = (input: ConfigInput): LoadedConfig => {
     value.key === 'auth.mode' ? { ...value, value: effectiveMode(settings) } : value,
   )
   if (hasErrors(problems)) return { problems, values }
-  return { config: buildConfig(settings, keys.keys, nodes.nodes), problems, values }
+  return { config: buildConfig(settings, keys.keys, nodes.nodes, names), problems, values }
 }
 
 const variablesNamed = ({ auth, nodes }: Settings): ReadonlySet<string> =>
@@ -79,6 +83,14 @@ const checkBreaker = ({ health }: Settings, places: ReadonlyMap<string, Place>):
   const path = 'health.breaker_retry_max'
   const at = places.get(path) ?? places.get('health.breaker_retry')
   return [failure('conflict', path, `${path} must not be shorter than health.breaker_retry`, at)]
+}
+
+const checkOrder = ({ priorities }: Settings, places: ReadonlyMap<string, Place>): readonly Problem[] => {
+  const { order } = priorities
+  if (new Set(order).size === order.length && order.length === DEFAULT_PRIORITIES.order.length) return []
+  const path = 'priorities.order'
+  const message = `${path} must name each of ${DEFAULT_PRIORITIES.order.join(', ')} once`
+  return [failure('conflict', path, message, places.get(path))]
 }
 
 /** As they stand in the file; what comes from elsewhere last. */

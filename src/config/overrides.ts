@@ -1,6 +1,6 @@
 import { nearest } from '../domain/nearest'
 import { failure, type Problem, warning } from './problem'
-import type { Shape, TableShape } from './shape'
+import { freeShapes, type Shape, type TableShape } from './shape'
 import { fromJson, type Located } from './tree'
 
 type Texts = Readonly<Record<string, string | undefined>>
@@ -11,13 +11,14 @@ const OTHER_VARIABLES = ['FLEET_CONFIG', 'FLEET_URL', 'FLEET_KEY']
 /** `server.listen` is set by `FLEET_SERVER_LISTEN`. */
 export const variableName = (path: string): string => `FLEET_${path.toUpperCase().replaceAll('.', '_')}`
 
-/** Every key that can be set from outside the file, with the shape that its text must have. Lists are set whole. */
-export const settableKeys = (shape: TableShape, prefix = ''): ReadonlyMap<string, Exclude<Shape, TableShape>> => {
-  const keys = new Map<string, Exclude<Shape, TableShape>>()
+/** Every key that can be set from outside the file, with the shape that its text must have. Lists, and tables of the user's own keys, are set whole. */
+export const settableKeys = (shape: TableShape, prefix = ''): ReadonlyMap<string, Shape> => {
+  const keys = new Map<string, Shape>()
   for (const [name, inner] of Object.entries(shape.properties)) {
     if (inner.type !== 'object') {
       if (!inner.fileOnly) keys.set(prefix + name, inner)
-    } else for (const [path, leaf] of settableKeys(inner, `${prefix}${name}.`)) keys.set(path, leaf)
+    } else if (freeShapes(inner).length > 0) keys.set(prefix + name, inner)
+    else for (const [path, leaf] of settableKeys(inner, `${prefix}${name}.`)) keys.set(path, leaf)
   }
   return keys
 }
@@ -36,15 +37,16 @@ export const readOverrides = (
     const text = fromFlag ?? env[variable]
     if (text === undefined) continue
     const file = fromFlag === undefined ? `env ${variable}` : 'flag'
-    const located = shape.type === 'array' ? parseJson(text, file) : rawText(text, file)
+    const isWhole = shape.type === 'array' || shape.type === 'object'
+    const located = isWhole ? parseJson(text, file) : rawText(text, file)
     if (located) overrides.set(path, located)
-    else
-      problems.push(
-        failure('wrong_type', path, `${path} must be a JSON list here, such as '[{"name": "…"}]'`, { file }),
-      )
+    else problems.push(failure('wrong_type', path, `${path} must be ${jsonRule(shape)}`, { file }))
   }
   return { overrides, problems }
 }
+
+const jsonRule = ({ type }: Shape): string =>
+  type === 'object' ? `a JSON object here, such as '{"name": "…"}'` : `a JSON list here, such as '[{"name": "…"}]'`
 
 const rawText = (value: string, file: string): Located => ({ type: 'scalar', at: { file }, kind: 'raw', value })
 

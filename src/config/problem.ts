@@ -22,6 +22,8 @@ export type ProblemCode =
   | 'duplicate_name'
   | 'duplicate_url'
   | 'own_address'
+  | 'alias_loop'
+  | 'alias_unused'
   | 'secret_in_file'
   | 'secret_missing'
   | 'secret_placeholder'

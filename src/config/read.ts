@@ -2,7 +2,7 @@ import { decode } from './decode'
 import type { Refused } from './formats'
 import { nearest } from '../domain/nearest'
 import { failure, type Place, type Problem, showPlace } from './problem'
-import type { LeafShape, ListShape, Shape, TableShape } from './shape'
+import { freeShapes, type LeafShape, type ListShape, type Shape, type TableShape } from './shape'
 import type { List, Located, Scalar, Table } from './tree'
 
 export type Shown = string | number | boolean | null | readonly string[]
@@ -51,8 +51,27 @@ export const readTable = (
       if (value !== undefined) result[name] = value
     }
   }
-  return result
+  return { ...result, ...readFree(shape, table, path, reading) }
 }
+
+/** Values under keys of the user's choosing. Their places are those of the keys. */
+const readFree = (shape: TableShape, table: Table | undefined, path: string, reading: Reading): object => {
+  const shapes = freeShapes(shape)
+  if (shapes.length === 0) return {}
+  if (!table?.entries.size)
+    reading.values.push({ key: path, value: [], origin: table === undefined ? 'default' : originOf(table.at) })
+  const entries = [...(table?.entries ?? [])].flatMap(([name, { at, value: given }]): [string, unknown][] => {
+    const fitting = shapes.find((inner) => formOf(inner) === given.type)
+    const keyPath = `${path}.${name}`
+    reading.places.set(keyPath, at)
+    const value = fitting && readValue(fitting, given, keyPath, reading)
+    return value === undefined ? [] : [[name, value]]
+  })
+  return Object.fromEntries(entries)
+}
+
+const formOf = ({ type }: Shape): Located['type'] =>
+  type === 'object' ? 'table' : type === 'array' ? 'list' : 'scalar'
 
 const readValue = (shape: Shape, given: Located | undefined, path: string, reading: Reading): unknown => {
   if (shape.type === 'object')
@@ -150,6 +169,7 @@ const reportMissing = (name: string, table: Table | undefined, path: string, rea
 }
 
 const reportUnknownKeys = (shape: TableShape, table: Table | undefined, path: string, reading: Reading): void => {
+  if (freeShapes(shape).length > 0) return
   for (const [name, entry] of table?.entries ?? []) {
     if (Object.hasOwn(shape.properties, name)) continue
     const keyPath = path === '' ? name : `${path}.${name}`

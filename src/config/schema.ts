@@ -1,11 +1,17 @@
 import type { Static } from '@sinclair/typebox'
+import { DEFAULT_PRIORITIES } from '../domain/config'
+import { POLICY_NAMES } from '../domain/policies'
+import { DEFAULT_COST, DEFAULT_SCORE } from '../domain/score'
 import {
   atLeastZero,
   duration,
   list,
   listener,
+  named,
   optional,
+  points,
   positive,
+  share,
   table,
   tables,
   text,
@@ -25,37 +31,72 @@ const server = table(
     listen: listener('127.0.0.1:11435'),
     max_body_mb: wholeNumber(1, 4096, { default: 64 }),
     shutdown_grace: duration('60s', { min: '0s' }),
+    hold_headers: duration('10s', { min: '0s' }),
+    loading_notes: word(['off', 'comment'], { noun: 'kind of note', default: 'comment', later: ['reasoning'] }),
     strip_billing_header: yesNo(true),
   },
-  ['public_url', 'base_path', 'trusted_proxies', 'hold_headers', 'loading_notes', 'tls'],
+  ['public_url', 'base_path', 'trusted_proxies', 'tls'],
 )
 
 const scope = word(['inference', 'metrics', 'admin', 'node'], { noun: 'scope' })
 
+const classes = ['critical', 'normal', 'batch'] as const
+const policyWord = { noun: 'policy', later: ['fastest'] } as const
+
 const auth = table({
   mode: optional(word(['open', 'keys'], { noun: 'mode of authentication' })),
-  keys: tables(
-    {
-      name: text('name'),
-      ...secretSource,
-      key_hash: optional(text('key_hash')),
-      scopes: list(scope, { default: ['inference'] }),
-    },
-    ['models', 'priority', 'limits'],
-  ),
+  keys: tables({
+    name: text('name'),
+    ...secretSource,
+    key_hash: optional(text('key_hash')),
+    scopes: list(scope, { default: ['inference'] }),
+    models: optional(list(text('text'))),
+    priority: optional(word(classes, { noun: 'priority' })),
+    policy: optional(word(POLICY_NAMES, policyWord)),
+    limits: table({
+      requests_per_minute: optional(wholeNumber(1, 1_000_000)),
+      concurrent: optional(wholeNumber(1, 1_000_000)),
+    }),
+  }),
 })
 
 const discovery = table({ local: yesNo(true), every: duration('30s', { min: '1s' }) }, ['mdns', 'adopt', 'advertise'])
 
-const kind = word(['ollama', 'lmstudio', 'llamaswap', 'llamacpp', 'vllm', 'openai'], {
-  noun: 'kind of node',
-  later: ['sglang', 'koboldcpp', 'agent'],
-})
+const kind = word(
+  [
+    'ollama',
+    'lmstudio',
+    'llamaswap',
+    'llamacpp',
+    'vllm',
+    'sglang',
+    'koboldcpp',
+    'mlx',
+    'whispercpp',
+    'sdcpp',
+    'a1111',
+    'openai',
+  ],
+  { noun: 'kind of node', later: ['agent'] },
+)
 
-const role = word(['chat', 'completion', 'embedding', 'vision', 'tools', 'thinking', 'insert', 'audio'], {
-  noun: 'role',
-  later: ['rerank', 'speech', 'image'],
-})
+const role = word(
+  [
+    'chat',
+    'completion',
+    'embedding',
+    'vision',
+    'tools',
+    'thinking',
+    'insert',
+    'audio',
+    'rerank',
+    'transcription',
+    'speech',
+    'image',
+  ],
+  { noun: 'role' },
+)
 
 const nodes = tables(
   {
@@ -79,9 +120,17 @@ const nodes = tables(
   ['schedule', 'capacity'],
 )
 
+const aliases = named(
+  text('text'),
+  list(text('text')),
+  table({ models: list(text('text')), across_kinds: yesNo(true) }),
+)
+
+const sameModel = tables({ id: text('text'), names: list(text('text')) })
+
 const policy = table(
   {
-    use: word(['residency'], { noun: 'policy', default: 'residency', later: ['warmth', 'steady', 'fastest'] }),
+    use: word(POLICY_NAMES, { ...policyWord, default: 'residency' }),
     hold_timeout: duration('30s', { min: '0s' }),
     rescore_every: duration('2s', { min: '50ms' }),
     retries: wholeNumber(0, 100, { default: 2 }),
@@ -89,9 +138,49 @@ const policy = table(
   ['auto_pull', 'session_header'],
 )
 
+const { warmth: hotness, memoryFit, queueDepth, wait, roleAffinity, availability, contextFit, session } = DEFAULT_SCORE
+
+const score = table({
+  role_large_threshold_gb: atLeastZero(DEFAULT_SCORE.roleLargeThresholdGb),
+  role_small_threshold_gb: atLeastZero(DEFAULT_SCORE.roleSmallThresholdGb),
+  warmth: table({
+    hot: points(hotness.hot),
+    recent: points(hotness.recent),
+    on_disk: points(hotness.onDisk),
+    recent_within: duration('30m', { min: '0s' }),
+  }),
+  memory_fit: table({ max: points(memoryFit.max) }),
+  queue_depth: table({ per_request: points(queueDepth.perRequest), max: points(queueDepth.max) }),
+  wait: table({ max: points(wait.max) }),
+  role_affinity: table({ max: points(roleAffinity.max) }),
+  availability: table({ max: points(availability.max) }),
+  context_fit: table({ max: points(contextFit.max) }),
+  session: table({ max: points(session.max) }),
+})
+
+const cost = table({
+  active: points(DEFAULT_COST.active),
+  queued: points(DEFAULT_COST.queued),
+  latency: points(DEFAULT_COST.latency),
+  job_cost: points(DEFAULT_COST.jobCost),
+  throughput: points(DEFAULT_COST.throughput),
+  distance: points(DEFAULT_COST.distance),
+  kv_pressure: points(DEFAULT_COST.kvPressure),
+  gpu_util: points(DEFAULT_COST.gpuUtil),
+  spill: yesNo(DEFAULT_COST.spill),
+})
+
+const priorities = table({
+  default: word(classes, { noun: 'priority', default: DEFAULT_PRIORITIES.default }),
+  order: list(word(classes, { noun: 'priority' }), { default: [...classes] }),
+  critical: table({ queue_allowance: positive(1000, DEFAULT_PRIORITIES.criticalQueueAllowance) }),
+  batch: table({ max_share: share(DEFAULT_PRIORITIES.batchMaxShare), max_wait: duration('30m') }),
+})
+
 const limits = table(
   {
     concurrent: optional(wholeNumber(1, 1_000_000)),
+    requests_per_minute: optional(wholeNumber(1, 1_000_000)),
     waiting_total: wholeNumber(0, 10_000_000, { default: 10_000 }),
     waiting_per_model: wholeNumber(0, 10_000_000, { default: 2000 }),
     queue_per_node: wholeNumber(0, 10_000_000, { default: 50 }),
@@ -102,7 +191,7 @@ const limits = table(
     total_timeout: optional(duration()),
     connection_idle: duration('15s', { min: '0s' }),
   },
-  ['requests_per_minute', 'prompt_tokens'],
+  ['prompt_tokens'],
 )
 
 const health = table({
@@ -126,7 +215,11 @@ const state = table(
   ['redis_url_env', 'keep_latency'],
 )
 
-const metrics = table({ enabled: yesNo(true), max_models: wholeNumber(0, 100_000, { default: 200 }) }, ['per_key'])
+const metrics = table({
+  enabled: yesNo(true),
+  max_models: wholeNumber(0, 100_000, { default: 200 }),
+  per_key: yesNo(false),
+})
 
 const log = table({
   level: word(['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'], { noun: 'log level', default: 'info' }),
@@ -142,31 +235,23 @@ export const FleetFile = table(
     auth,
     discovery,
     nodes,
+    aliases,
+    same_model: sameModel,
     policy,
+    score,
+    cost,
+    priorities,
     limits,
     health,
     state,
     metrics,
     log,
   },
-  [
-    'ui',
-    'aliases',
-    'same_model',
-    'score',
-    'cost',
-    'prewarm',
-    'rebalance',
-    'priorities',
-    'lending',
-    'links',
-    'guardians',
-    'cluster',
-    'tracing',
-  ],
+  ['ui', 'prewarm', 'rebalance', 'lending', 'links', 'guardians', 'cluster', 'tracing'],
 )
 
 /** The file's content, decoded: durations in ms, listeners and URLs parsed. Names are those of the file. */
 export type Settings = Static<typeof FleetFile>
 export type NodeSettings = Settings['nodes'][number]
+export type AliasSettings = Settings['aliases'][string]
 export type KeySettings = Settings['auth']['keys'][number]

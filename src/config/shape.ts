@@ -53,9 +53,15 @@ export interface TableShape extends Common {
   readonly type: 'object'
   readonly properties: Readonly<Record<string, Shape>>
   readonly required?: readonly string[]
+  /** Shapes of the values under keys that are the user's to choose, one for each form that a value may have. */
+  readonly additionalProperties?: false | { readonly anyOf: readonly Shape[] }
   /** Keys of later versions. */
   readonly later: readonly string[]
 }
+
+/** The shapes of a table's values whose keys the user chooses; none for a table of known keys. */
+export const freeShapes = ({ additionalProperties }: TableShape): readonly Shape[] =>
+  additionalProperties ? additionalProperties.anyOf : []
 
 /** How the reader sees a schema. */
 export type Shape = LeafShape | ListShape | TableShape

@@ -1,4 +1,6 @@
+import type { Priority } from './job'
 import type { NodeDescription } from './node'
+import type { PolicyName } from './policies'
 import type { CostConfig, ScoreConfig } from './score'
 
 export type Scope = 'inference' | 'metrics' | 'admin' | 'node'
@@ -9,6 +11,29 @@ export interface KeyConfig {
   /** Lower-case hex of the SHA-256 of the key. */
   readonly sha256: string
   readonly scopes: readonly Scope[]
+  /** Globs of the models that it may use, `!` excludes; absent: all. */
+  readonly models?: readonly string[]
+  /** The highest that a caller may ask for; absent: any. */
+  readonly priority?: Priority
+  /** How nodes are chosen for it, where a request does not say; absent: as for everybody. */
+  readonly policy?: PolicyName
+  readonly limits?: { readonly requestsPerMinute?: number; readonly concurrent?: number }
+}
+
+/** A name that clients may ask for; with `*` in it, many. */
+export interface AliasConfig {
+  readonly name: string
+  /** Models or further aliases, tried in this order. */
+  readonly models: readonly string[]
+  /** A stand-in need only be able to do what the request needs, not all that the first one can. */
+  readonly acrossKinds: boolean
+}
+
+/** One checkpoint that nodes list under several names. */
+export interface SameModelConfig {
+  /** What the fleet calls it. */
+  readonly id: string
+  readonly names: readonly string[]
 }
 
 /** A fake node of `fleet serve --demo`; times in ms, sizes in GB, rates in tokens/s. */
@@ -19,6 +44,28 @@ export interface DemoModel {
   readonly decodePerSecond: number
 }
 
+/** `[priorities]`: who goes first, and what batch work may take. */
+export interface PriorityConfig {
+  /** Of a request that does not say. */
+  readonly default: Priority
+  /** First to last. */
+  readonly order: readonly Priority[]
+  /** Critical requests may use queues that are so many times longer than they may be for others. */
+  readonly criticalQueueAllowance: number
+  /** Share of a node's slots that batch work may take, 0 to 1. */
+  readonly batchMaxShare: number
+  /** Batch work that has waited for so long counts as normal. */
+  readonly batchMaxWaitMs: number
+}
+
+export const DEFAULT_PRIORITIES: PriorityConfig = {
+  default: 'normal',
+  order: ['critical', 'normal', 'batch'],
+  criticalQueueAllowance: 2,
+  batchMaxShare: 0.5,
+  batchMaxWaitMs: 1_800_000,
+}
+
 /** The effective configuration, frozen. Times in ms; sizes say their unit. Parsing lives in `config/`. */
 export interface Config {
   readonly server: {
@@ -26,12 +73,18 @@ export interface Config {
     readonly port: number
     readonly maxBodyBytes: number
     readonly shutdownGraceMs: number
+    /** A client of an event stream that waits longer gets its headers and comments meanwhile; 0: it just waits. */
+    readonly holdHeadersMs: number
+    /** Whether those comments say what is being waited for. */
+    readonly loadingNotes: 'off' | 'comment'
     /** Takes the line out of Claude Code's prompts that changes with every request. */
     readonly stripBillingHeader: boolean
   }
   readonly auth: { readonly mode: 'open' | 'keys'; readonly keys: readonly KeyConfig[] }
   readonly discovery: { readonly local: boolean; readonly everyMs: number }
   readonly nodes: readonly NodeDescription[]
+  readonly aliases?: readonly AliasConfig[]
+  readonly sameModel?: readonly SameModelConfig[]
   readonly policy: {
     readonly use: string
     readonly holdTimeoutMs: number
@@ -39,8 +92,11 @@ export interface Config {
     /** Further attempts after the first, each on another node, only before the first byte. */
     readonly retries: number
   }
+  readonly priorities: PriorityConfig
   readonly limits: {
     readonly concurrent?: number
+    /** Of each key that has no limit of its own. */
+    readonly requestsPerMinute?: number
     readonly waitingTotal: number
     readonly waitingPerModel: number
     readonly queuePerNode: number
@@ -75,6 +131,6 @@ export interface Config {
   }
   readonly score?: ScoreConfig
   readonly cost?: CostConfig
-  readonly metrics: { readonly enabled: boolean; readonly maxModels: number }
+  readonly metrics: { readonly enabled: boolean; readonly maxModels: number; readonly perKey: boolean }
   readonly log: { readonly level: string; readonly format: 'auto' | 'pretty' | 'json' }
 }

@@ -26,6 +26,8 @@ export interface Outcome {
   readonly phase: PhaseName
   readonly tokensIn?: number
   readonly tokensOut?: number
+  /** The answer ran out of tokens before anything but thinking was said. */
+  readonly thinkingExhausted?: true
   readonly ttftMs?: number
   /** From sending it to the node that answered until the last byte. */
   readonly serviceMs?: number
@@ -33,6 +35,8 @@ export interface Outcome {
   readonly firstByteMs?: number
   readonly tokensPerSecond?: number
   readonly bytes: number
+  /** Time that it kept nodes at work, over all attempts. */
+  readonly engineMs?: number
   /** Failed attempts that were followed by another one. */
   readonly retries: number
 }
@@ -93,6 +97,8 @@ export type Fact =
       readonly policy: string
       readonly verdicts: readonly Verdict[]
       readonly decision: Decision
+      /** Until the end of the answer, where a deadline made it worth knowing. */
+      readonly estimate?: Estimate
       readonly tookMs: number
     }
   | {
@@ -122,6 +128,8 @@ export type Fact =
       readonly dialect: DialectName
       readonly asked: string
       readonly priority: string
+      /** Name of the caller's key. */
+      readonly key?: string
       readonly residency?: 'resident' | 'cold'
       readonly arrivedAt: number
       readonly outcome: Outcome

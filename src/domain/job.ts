@@ -2,7 +2,21 @@
 export type DialectName = 'openai' | 'ollama' | 'anthropic' | 'native'
 
 /** What a request needs from a model; a node that is known to lack one is eliminated. */
-export type Capability = 'chat' | 'completion' | 'embedding' | 'vision' | 'tools' | 'thinking' | 'insert' | 'audio'
+export type Capability =
+  | 'chat'
+  | 'completion'
+  | 'embedding'
+  | 'vision'
+  | 'tools'
+  | 'thinking'
+  | 'insert'
+  | 'audio'
+  | 'rerank'
+  | 'transcription'
+  | 'speech'
+  | 'music'
+  | 'image'
+  | 'video'
 
 export type Priority = 'critical' | 'normal' | 'batch'
 
@@ -20,12 +34,20 @@ export interface Job {
   readonly operation: string
   /** The model exactly as the client wrote it. */
   readonly asked: string
-  /** The chain to try, in order; the first entry is `asked` unless an alias replaced it. Compared by `modelKey`. */
+  /** The chain to try, in order, by the fleet's names; until it is submitted only `asked`. Compared by `modelKey`. */
   readonly models: readonly string[]
+  /** Models that the client names as stand-ins, after the chain (`X-Fleet-Fallback`). */
+  readonly fallback?: readonly string[]
   readonly stream: boolean
   readonly needs: readonly Capability[]
+  /** No model is named: any will do that is known to have what is needed, the one that is soonest free. */
+  readonly anyModel?: true
+  /** What a model other than the first of the chain must be able to do as well, where the alias says so. */
+  readonly standInNeeds?: readonly Capability[]
   readonly priority: Priority
   readonly promptTokens: TokenCount
+  /** Bytes of the prompt's text and tools, which the estimate is made from. */
+  readonly promptBytes?: number
   /** The most tokens of answer that the client allows, if it says so. */
   readonly maxOutputTokens?: number
   /** The context window the client insists on (Ollama's `num_ctx`), if any. */
@@ -36,6 +58,8 @@ export interface Job {
   readonly tags: readonly string[]
   /** Name of the key that the caller used; never the key. */
   readonly key?: string
+  /** How its node is chosen, where that is not as for everybody. */
+  readonly policy?: string
   readonly clientRequestId?: string
   /** A line that changes with every request was taken out of the prompt, so that engines can reuse what they cached. */
   readonly billingHeaderRemoved?: true

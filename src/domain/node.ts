@@ -1,6 +1,19 @@
 import type { Capability } from './job'
+import type { Lane } from './lanes'
 
-export type NodeKind = 'ollama' | 'lmstudio' | 'llamaswap' | 'llamacpp' | 'vllm' | 'openai'
+export type NodeKind =
+  | 'ollama'
+  | 'lmstudio'
+  | 'llamaswap'
+  | 'llamacpp'
+  | 'vllm'
+  | 'sglang'
+  | 'koboldcpp'
+  | 'mlx'
+  | 'whispercpp'
+  | 'sdcpp'
+  | 'a1111'
+  | 'openai'
 
 /** Where and how a node is reached, from the configuration or from discovery. Plain data; the key stays in `key`. */
 export interface NodeDescription {
@@ -31,6 +44,10 @@ export interface NodeDescription {
 /** A model the node could serve. Sizes in GB (10^9 bytes). */
 export interface StoredModel {
   readonly name: string
+  /** The node's own name for it, where the fleet calls it otherwise. */
+  readonly localName?: string
+  /** The configuration says that it is the same model as others under other names (`same_model`). */
+  readonly isDeclared?: true
   readonly aliases?: readonly string[]
   readonly sizeGb?: number
   readonly digest?: string
@@ -79,6 +96,8 @@ export interface NodeReport {
   readonly memoryGb?: number
   readonly freeGb?: number
   readonly pressure?: Pressure
+  /** What it is there for and cannot do now, while its other lanes work. */
+  readonly lanesDown?: readonly Lane[]
 }
 
 export type Health = 'unknown' | 'online' | 'suspect' | 'offline'

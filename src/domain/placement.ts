@@ -1,9 +1,10 @@
+import type { Lane } from './lanes'
 import type { Breaker, Health, NodeDescription, ResidentModel, StoredModel } from './node'
 
 /** One (node, model) pair as a decision sees it: plain data from live snapshots and the ledger. */
 export interface Candidate {
   readonly node: NodeDescription
-  /** The node's own name for the model. */
+  /** As the node lists it, or as the fleet calls it where that is another name. */
   readonly model: string
   /** Index into the job's chain. */
   readonly choice: number
@@ -18,6 +19,8 @@ export interface Candidate {
   /** It refused a request a moment ago because it was busy. */
   readonly isRefusing?: boolean
   readonly pressure?: 'normal' | 'warn' | 'critical'
+  /** What the node cannot do now, while its other lanes work. */
+  readonly lanesDown?: readonly Lane[]
   readonly canLoad: boolean
   /** A request for a model that is not in memory makes the engine load it. */
   readonly loadsOnRequest?: boolean
@@ -31,6 +34,8 @@ export interface Candidate {
   readonly slotsBasis: SlotsBasis
   /** Slots still free under the node:model limit and the node's cap over models. */
   readonly free: number
+  /** Of batch work: slots that its share has left; counted in `free`. */
+  readonly shareLeft?: number
   /** Requests of ours on the node over all models. */
   readonly nodeInFlight: number
   /** The model that the node is loading for us now. */
@@ -46,6 +51,8 @@ export interface Candidate {
   readonly mostResident?: number
   /** Another model was loaded since the report that lists this one as resident. */
   readonly isUnverified?: boolean
+  /** Our load of it has just ended: what the engine tells of its slots is still to come. */
+  readonly isJustLoaded?: boolean
   /** When the model left the node's memory, in ms since the epoch, where that was seen. */
   readonly unloadedAt?: number
   /** Memory of the node for models, in GB, where it is known. */
@@ -97,8 +104,9 @@ export type DecisionKind = 'start' | 'load' | 'bind' | 'wait' | 'hold'
 export interface Decision {
   readonly kind: DecisionKind
   readonly node?: string
-  /** The node's own name for the model. */
   readonly model?: string
+  /** Index of the model in the job's chain, when it is not the first. */
+  readonly choice?: number
   /** Idle models that a load pushes out. */
   readonly evicts?: readonly string[]
   readonly untilMs?: number

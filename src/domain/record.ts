@@ -11,6 +11,8 @@ export interface Round {
   readonly nodes: readonly Verdict[]
   readonly more?: { readonly ranked: number; readonly eliminated: Readonly<Record<string, number>> }
   readonly decision: Decision
+  /** Until the end of the answer, as it was expected then, where the request has a deadline. */
+  readonly estimate?: Estimate
   /** How often the same verdicts came again. */
   readonly repeated?: number
 }
@@ -56,5 +58,10 @@ export interface DecisionRecord {
   readonly phases: readonly Phase[]
   readonly failures: readonly Attempt[]
   readonly version: string
-  readonly outcome?: Outcome & { readonly totalMs: number; readonly residency?: 'resident' | 'cold' }
+  readonly outcome?: Outcome & {
+    readonly totalMs: number
+    readonly residency?: 'resident' | 'cold'
+    /** The model that answered, when it is not the first of the chain. */
+    readonly fallback?: string
+  }
 }

@@ -1,9 +1,9 @@
 import { createHash, timingSafeEqual } from 'node:crypto'
-import type { Config, Scope } from '../domain/config'
+import type { Config, KeyConfig, Scope } from '../domain/config'
 import { RouterError } from '../domain/errors'
 
-/** Who may use a route. `read` is the native API without its verbs. */
-export type Access = 'open' | 'inference' | 'metrics' | 'read' | 'admin'
+/** Who may use a route. `read` is the native API without its verbs, `own` what a caller may see of its own work. */
+export type Access = 'open' | 'inference' | 'metrics' | 'read' | 'own' | 'admin'
 
 /** Any one of these scopes opens the door. */
 const scopesFor: Readonly<Record<Access, readonly Scope[]>> = {
@@ -11,14 +11,12 @@ const scopesFor: Readonly<Record<Access, readonly Scope[]>> = {
   inference: ['inference'],
   metrics: ['metrics'],
   read: ['metrics', 'admin'],
+  own: ['inference', 'metrics', 'admin'],
   admin: ['admin'],
 }
 
 /** The key that a caller used, by its name; never the key itself. */
-export interface Caller {
-  readonly name: string
-  readonly scopes: readonly Scope[]
-}
+export type Caller = Omit<KeyConfig, 'sha256'>
 
 export interface Auth {
   /**
@@ -41,21 +39,16 @@ const presented = (headers: Headers): string[] => {
 export const createAuth = (config: Config['auth']): Auth => {
   if (config.mode === 'open') return { admit: () => undefined }
 
-  const known = config.keys.map((key) => ({
-    digest: Buffer.from(key.sha256, 'hex'),
-    name: key.name,
-    scopes: key.scopes,
-  }))
+  const known = config.keys.map(({ sha256: hash, ...caller }) => ({ digest: Buffer.from(hash, 'hex'), caller }))
 
   // Every key is compared, whatever matched before, so that the time says nothing about which one came close.
   const find = (key: string): Caller | undefined => {
     const digest = sha256(key)
     let found: Caller | undefined
-    for (const candidate of known) {
-      const same = candidate.digest.length === digest.length && timingSafeEqual(candidate.digest, digest)
-      if (same) found = candidate
+    for (const { digest: expected, caller } of known) {
+      if (expected.length === digest.length && timingSafeEqual(expected, digest)) found = caller
     }
-    return found && { name: found.name, scopes: found.scopes }
+    return found
   }
 
   return {

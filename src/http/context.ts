@@ -1,7 +1,10 @@
+import type { PriorityConfig } from '../domain/config'
 import { RouterError } from '../domain/errors'
 import type { Priority } from '../domain/job'
+import { POLICY_NAMES, type PolicyName } from '../domain/policies'
 import type { Arrival } from '../wire/dialect'
 import type { Caller } from './auth'
+import { standInsOf } from './stand-ins'
 
 const priorities: readonly Priority[] = ['critical', 'normal', 'batch']
 
@@ -13,8 +16,8 @@ const maxTagLength = 64
 /** A deadline further away than a year is no deadline. */
 const maxDeadlineSeconds = 31_536_000
 
-const priorityOf = (value: string | null): Priority => {
-  if (value === null || value.trim() === '') return 'normal'
+const priorityOf = (value: string | null, byDefault: Priority): Priority => {
+  if (value === null || value.trim() === '') return byDefault
   const wanted = value.trim().toLowerCase()
   const priority = priorities.find((known) => known === wanted)
   if (priority) return priority
@@ -22,6 +25,21 @@ const priorityOf = (value: string | null): Priority => {
     param: 'X-Fleet-Priority',
   })
 }
+
+/** A key's own word counts where the request does not say. */
+const policyOf = (value: string | null, byDefault: PolicyName | undefined): PolicyName | undefined => {
+  const wanted = value?.trim().toLowerCase()
+  if (!wanted) return byDefault
+  const policy = POLICY_NAMES.find((known) => known === wanted)
+  if (policy) return policy
+  throw new RouterError('invalid_request', `X-Fleet-Policy must be one of ${POLICY_NAMES.join(', ')}.`, {
+    param: 'X-Fleet-Policy',
+  })
+}
+
+/** The lower of what was asked for and the highest that the key may have. */
+export const capped = (asked: Priority, highest: Priority | undefined, { order }: PriorityConfig): Priority =>
+  highest !== undefined && order.indexOf(asked) < order.indexOf(highest) ? highest : asked
 
 const deadlineOf = (value: string | null, at: number): number | undefined => {
   if (value === null) return undefined
@@ -46,18 +64,27 @@ export const clientRequestId = (headers: Headers): string | undefined => {
 }
 
 /** What the `X-Fleet-*` headers and the key say about a request. Throws `invalid_request` naming the header. */
-export const contextOf = (headers: Headers, at: number, caller: Caller | undefined): Arrival['context'] => {
+export const contextOf = (
+  headers: Headers,
+  at: number,
+  caller: Caller | undefined,
+  priorities: PriorityConfig,
+): Arrival['context'] => {
   const pin = headers.get('x-fleet-node')?.trim()
   const session = headers.get('x-fleet-session')?.trim().slice(0, maxSessionLength)
   const clientId = clientRequestId(headers)
+  const fallback = standInsOf(headers.get('x-fleet-fallback'))
+  const policy = policyOf(headers.get('x-fleet-policy'), caller?.policy)
   const deadlineAt = deadlineOf(headers.get('x-fleet-deadline'), at)
   return {
-    priority: priorityOf(headers.get('x-fleet-priority')),
+    priority: capped(priorityOf(headers.get('x-fleet-priority'), priorities.default), caller?.priority, priorities),
     tags: tagsOf(headers.get('x-fleet-tags')),
     ...(pin ? { pin } : {}),
+    ...(fallback.length > 0 ? { fallback } : {}),
     ...(session ? { session } : {}),
     ...(clientId ? { clientRequestId: clientId } : {}),
     ...(deadlineAt === undefined ? {} : { deadlineAt }),
+    ...(policy === undefined ? {} : { policy }),
     ...(caller ? { key: caller.name } : {}),
   }
 }

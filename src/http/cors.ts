@@ -16,6 +16,7 @@ const exposed = [
   'x-fleet-score',
   'x-fleet-signals',
   'x-fleet-retries',
+  'x-fleet-warning',
   'server-timing',
   'retry-after',
 ].join(', ')

@@ -4,8 +4,10 @@ import type { Clock } from '../ports/clock'
 import type { Decisions } from '../ports/decisions'
 import type { Fleet } from '../ports/fleet'
 import type { Random } from '../ports/random'
+import type { UsageBook } from '../ports/usage'
 import type { Dialect } from '../wire/dialect'
 import type { Exchange } from '../wire/exchange'
+import type { Manage } from './manage'
 
 /** What came of reading the configuration again; the problems are those of `fleet check`. */
 export type Reloaded =
@@ -19,18 +21,24 @@ export type Reloaded =
 /** What the HTTP layer needs. Everything that it tells comes from these; it keeps no state of requests itself. */
 export interface ServerDeps {
   /** Read at each request, since it may be replaced while the router runs. */
-  readonly config: Pick<Config, 'server' | 'auth' | 'discovery' | 'metrics'>
+  readonly config: Pick<Config, 'server' | 'auth' | 'discovery' | 'metrics' | 'priorities'>
   readonly fleet: Fleet
   readonly decisions: Decisions
+  /** What each key used. */
+  readonly usage: UsageBook
   readonly dialects: readonly Dialect[]
   /** Shared with the node gateway: the bytes of the calls that wait for an answer, by request id. */
   readonly exchanges: Map<string, Exchange>
+  /** Sends what is for one node and runs no model. */
+  readonly manage: Manage
   /** The `X-Fleet-*` headers and `Server-Timing` of an answer; the signals only when `explain`. */
   readonly replyHeaders: (
     record: DecisionRecord,
     options: { readonly explain: boolean },
   ) => Readonly<Record<string, string>>
   readonly metrics?: { expose(): Promise<string>; readonly contentType: string }
+  /** Measured bytes of text in a token of the model, by any of its names. */
+  readonly bytesPerToken?: (model: string) => number | undefined
   readonly random: Random
   readonly clock: Clock
   /** Reads the configuration again; absent when it came from nowhere that could be read. */

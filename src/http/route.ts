@@ -21,7 +21,7 @@ export interface Call {
 }
 
 export interface Route {
-  readonly method: 'GET' | 'POST' | 'DELETE'
+  readonly method: 'GET' | 'HEAD' | 'POST' | 'DELETE'
   /** Starts with a slash; `:name` is one segment, a final `/*` is the rest, slashes included. */
   readonly path: string
   readonly access: Access

@@ -5,12 +5,49 @@ export const WINDOW = 500
 export interface Window {
   add(value: number): void
   p75(): number | undefined
+  /** Enough of it to go on from, see `createWindow`. */
+  summary(): WindowSummary
   readonly size: number
 }
 
-export const createWindow = (): Window => {
-  const latest: number[] = []
-  const sorted: number[] = []
+/** Values at evenly spaced ranks of the sorted window, the least and the largest included; all of them when there are few. */
+export interface WindowSummary {
+  readonly size: number
+  readonly ranks: readonly number[]
+}
+
+/** Steps between the ranks of a summary; a multiple of 4, so that the 75th percentile is one of them. */
+const STEPS = 32
+
+/** The 75th percentile of the window that was summed up. */
+export const p75Of = ({ size, ranks }: WindowSummary): number | undefined =>
+  ranks.length === size ? ranks[Math.floor(0.75 * size)] : ranks[0.75 * STEPS]
+
+const rankAt = (step: number, size: number): number => Math.min(size - 1, Math.floor((step / STEPS) * size))
+
+/** As many values as the summary stands for, in between the ranks by straight lines; the percentile is the same. */
+const restored = ({ size, ranks }: WindowSummary): number[] => {
+  if (ranks.length === size) return [...ranks]
+  const values: number[] = []
+  for (let step = 0; step < STEPS; step++) {
+    const from = rankAt(step, size)
+    const to = rankAt(step + 1, size)
+    const [low = 0, high = low] = [ranks[step], ranks[step + 1]]
+    for (let rank = from; rank < to; rank++) values.push(low + ((high - low) * (rank - from)) / (to - from))
+  }
+  values.push(ranks[STEPS] ?? 0)
+  return values
+}
+
+/** Whose age is not known leaves in an order that keeps the spread: every `STRIDE`th of the sorted values, then the next ones. */
+const STRIDE = 7
+
+const shuffled = (sorted: readonly number[]): number[] =>
+  Array.from({ length: STRIDE }, (_, start) => sorted.filter((_value, at) => at % STRIDE === start)).flat()
+
+export const createWindow = (known?: WindowSummary): Window => {
+  const sorted: number[] = known === undefined ? [] : restored(known)
+  const latest: number[] = shuffled(sorted)
   const at = (value: number): number => {
     let low = 0
     let high = sorted.length
@@ -30,6 +67,11 @@ export const createWindow = (): Window => {
       if (oldest !== undefined) sorted.splice(at(oldest), 1)
     },
     p75: () => sorted[Math.floor(0.75 * sorted.length)],
+    summary: () => {
+      const size = sorted.length
+      if (size <= STEPS + 1) return { size, ranks: [...sorted] }
+      return { size, ranks: Array.from({ length: STEPS + 1 }, (_, step) => sorted[rankAt(step, size)] as number) }
+    },
     get size() {
       return latest.length
     },

@@ -1,115 +1,92 @@
 import { modelKey } from '../domain/job'
-import type { NodeMeans, Samples, ServiceEstimate } from '../ports/samples'
+import type { LearnedModel, Samples, ServiceEstimate, ServiceSample } from '../ports/samples'
 import { ema } from './ema'
-import { createWindow, type Window } from './percentile'
+import {
+  createLatest,
+  type LearnedMeans,
+  type LearnedPair,
+  type LearnedRate,
+  type LearnedStore,
+  MAX_PAIRS,
+} from './learned'
+import { createWindow, p75Of, type Window } from './percentile'
+import { concurrencyOf, nearestSpeed, rateOf, withMeasured } from './speed'
+import { bytesPerTokenOf, type TokenRatio, withPrompt } from './token-ratio'
+import { createWatch } from './watch'
 
-/** Pairs kept; the least recently measured one goes first. */
-export const MAX_PAIRS = 5_000
-
-/** What is known of one node:model. Means in ms; absent when never measured. */
-export interface LearnedPair {
-  readonly node: string
-  /** As `modelKey` writes it. */
-  readonly model: string
-  readonly serviceMs?: number
-  readonly services: number
-  readonly loadMs?: number
-  readonly loads: number
-}
-
-/** How fast a node brings models into memory, in GB/s, over all its models. */
-export interface LearnedRate {
-  readonly node: string
-  readonly gbPerSecond: number
-  readonly loads: number
-}
-
-/** Aggregates only: their number is bounded by pairs, whatever the number of requests behind them. */
-export interface Learned {
-  /** Least recently measured first. */
-  readonly pairs: readonly LearnedPair[]
-  readonly rates: readonly LearnedRate[]
-}
-
-/** Where the aggregates outlive the process. `save` gets what one sample changed and must not block. */
-export interface LearnedStore {
-  load?(): Learned
-  save?(changed: Learned): void
-}
-
-/** Moving averages of service and load times per node:model, in memory. Values that are not finite or negative are ignored. */
+/** Moving averages per node:model and per node, in memory. Values that are not finite or negative are ignored. */
 export const createSamples = (store: LearnedStore = {}): Samples & { size(): number } => {
-  const pairs = new Map<string, LearnedPair>()
-  const rates = new Map<string, LearnedRate>()
-  const windows = new Map<string, Window>()
-  const means = new Map<string, NodeMeans>()
+  const pairs = createLatest<LearnedPair>(MAX_PAIRS)
+  const rates = createLatest<LearnedRate>(MAX_PAIRS)
+  const means = createLatest<LearnedMeans>(MAX_PAIRS)
+  const ratios = createLatest<TokenRatio>(MAX_PAIRS)
+  const windows = createLatest<Window>(MAX_PAIRS)
+  const watch = createWatch(pairKey, MAX_PAIRS)
 
-  const windowOf = (key: string): Window => {
-    const window = windows.get(key) ?? createWindow()
-    windows.delete(key)
-    windows.set(key, window)
-    if (windows.size > MAX_PAIRS) dropOldest(windows)
-    return window
+  const known = store.load?.() ?? {}
+  for (const pair of known.pairs ?? []) {
+    pairs.set(pairKey(pair.node, pair.model), pair)
+    if (pair.parallelism !== undefined) watch.restore(pair.node, pair.model, pair.parallelism)
   }
-
-  const meanOf = (node: string, durationMs: number, firstByteMs: number, tokensOut: number | undefined): void => {
-    const before = means.get(node)
-    const seconds = (durationMs - firstByteMs) / 1000
-    const rate = tokensOut === undefined || tokensOut < 2 || seconds <= 0 ? undefined : tokensOut / seconds
-    const tokensPerSecond = rate === undefined ? before?.tokensPerSecond : ema(before?.tokensPerSecond, rate)
-    means.set(node, {
-      latencyMs: ema(before?.latencyMs, durationMs),
-      ...(tokensPerSecond === undefined ? {} : { tokensPerSecond }),
-    })
-  }
-
-  const keep = (pair: LearnedPair): void => {
-    const key = pairKey(pair.node, pair.model)
-    pairs.delete(key)
-    pairs.set(key, pair)
-    if (pairs.size > MAX_PAIRS) dropOldest(pairs)
-  }
-
-  const keepRate = (rate: LearnedRate): void => {
-    rates.delete(rate.node)
-    rates.set(rate.node, rate)
-    if (rates.size > MAX_PAIRS) dropOldest(rates)
-  }
-
-  const known = store.load?.()
-  known?.pairs.forEach(keep)
-  known?.rates.forEach(keepRate)
+  for (const rate of known.rates ?? []) rates.set(rate.node, rate)
+  for (const mean of known.means ?? []) means.set(mean.node, mean)
+  for (const ratio of known.ratios ?? []) ratios.set(ratio.model, ratio)
 
   const pairOf = (node: string, model: string): LearnedPair =>
     pairs.get(pairKey(node, model)) ?? { node, model: modelKey(model), services: 0, loads: 0 }
 
   return {
-    addService({ node, model, durationMs, firstByteMs, tokensOut }) {
+    addService(sample) {
+      const { node, model, durationMs } = sample
       if (!isDuration(durationMs)) return
-      windowOf(pairKey(node, model)).add(durationMs)
-      meanOf(node, durationMs, firstByteMs, tokensOut)
+      const key = pairKey(node, model)
       const pair = pairOf(node, model)
-      const next = { ...pair, serviceMs: ema(pair.serviceMs, durationMs), services: pair.services + 1 }
-      keep(next)
-      store.save?.({ pairs: [next], rates: [] })
+      const window = windows.set(key, windows.get(key) ?? createWindow(pair.window))
+      window.add(durationMs)
+      const parallelism = watch.learned(node, model)
+      const next = pairs.set(key, {
+        ...pair,
+        ...speedsOf(pair, sample),
+        serviceMs: ema(pair.serviceMs, durationMs),
+        services: pair.services + 1,
+        window: window.summary(),
+        ...(parallelism === undefined ? {} : { parallelism }),
+      })
+      const mean = means.set(node, meansOf(means.get(node), sample))
+      store.save?.({ pairs: [next], means: [mean] })
     },
 
     addLoad(node, model, tookMs, sizeGb) {
       if (!isDuration(tookMs)) return
       const pair = pairOf(node, model)
-      const next = { ...pair, loadMs: ema(pair.loadMs, tookMs), loads: pair.loads + 1 }
-      keep(next)
+      const next = pairs.set(pairKey(node, model), {
+        ...pair,
+        loadMs: ema(pair.loadMs, tookMs),
+        loads: pair.loads + 1,
+      })
       const rate = nextRate(rates.get(node), node, tookMs, sizeGb)
-      if (rate) keepRate(rate)
-      store.save?.({ pairs: [next], rates: rate ? [rate] : [] })
+      if (rate !== undefined) rates.set(node, rate)
+      store.save?.({ pairs: [next], rates: rate === undefined ? [] : [rate] })
     },
 
-    service(node, model) {
-      const pair = pairs.get(pairKey(node, model))
-      return estimate(pair?.serviceMs, pair?.services)
+    addPrompt(model, bytes, tokens) {
+      const key = modelKey(model)
+      const before = ratios.get(key)
+      const next = withPrompt(before, key, bytes, tokens)
+      if (next === undefined || next === before) return
+      ratios.set(key, next)
+      store.save?.({ ratios: [next] })
     },
 
-    p75: (node, model) => windows.get(pairKey(node, model))?.p75(),
+    service: (node, model) => serviceOf(pairs.get(pairKey(node, model))),
+
+    p75: (node, model) => {
+      const window = pairs.get(pairKey(node, model))?.window
+      return window && p75Of(window)
+    },
+
+    prefill: (node, model) => rateOf(pairs.get(pairKey(node, model))?.prefill),
+    decode: (node, model, concurrency) => rateOf(nearestSpeed(pairs.get(pairKey(node, model))?.decode, concurrency)),
     nodeMeans: (node) => means.get(node),
 
     loadMs(node, model, sizeGb) {
@@ -120,7 +97,71 @@ export const createSamples = (store: LearnedStore = {}): Samples & { size(): num
       return rate && { meanMs: (sizeGb / rate.gbPerSecond) * 1000, samples: rate.loads }
     },
 
+    bytesPerToken: (model) => bytesPerTokenOf(ratios.get(modelKey(model))),
+
+    learned(node) {
+      const { latencyMs, tokensPerSecond, samples = 0 } = means.get(node) ?? {}
+      const rate = rates.get(node)
+      const models = [...pairs.values()].filter((pair) => pair.node === node)
+      return {
+        samples,
+        ...(latencyMs === undefined ? {} : { latencyMs }),
+        ...(tokensPerSecond === undefined ? {} : { tokensPerSecond }),
+        ...(rate === undefined ? {} : { loadGbPerSecond: rate.gbPerSecond }),
+        models: models
+          .map((pair) => learnedModel(pair, watch.of(node, pair.model)))
+          .sort((a, b) => (a.model < b.model ? -1 : 1)),
+      }
+    },
+
+    parallelism: watch,
     size: () => pairs.size,
+  }
+}
+
+/** The pair's speeds with this answer in them. The first token is there when decoding begins, so it took none of its time. */
+const speedsOf = (pair: LearnedPair, sample: ServiceSample): Pick<LearnedPair, 'prefill' | 'decode'> => {
+  const { tokensIn, tokensOut, prefillMs, decodeMs, concurrency = 1 } = sample
+  const at = String(concurrencyOf(concurrency))
+  const prefill =
+    tokensIn === undefined || prefillMs === undefined ? undefined : withMeasured(pair.prefill, tokensIn, prefillMs)
+  const decode =
+    tokensOut === undefined || decodeMs === undefined
+      ? undefined
+      : withMeasured(pair.decode?.[at], tokensOut - 1, decodeMs)
+  return {
+    ...(prefill === undefined ? {} : { prefill }),
+    ...(decode === undefined ? {} : { decode: { ...pair.decode, [at]: decode } }),
+  }
+}
+
+const meansOf = (before: LearnedMeans | undefined, sample: ServiceSample): LearnedMeans => {
+  const { node, durationMs, tokensOut = 0, decodeMs = 0 } = sample
+  const rate = tokensOut < 2 || decodeMs <= 0 ? undefined : (tokensOut * 1000) / decodeMs
+  const tokensPerSecond = rate === undefined ? before?.tokensPerSecond : ema(before?.tokensPerSecond, rate)
+  return {
+    node,
+    latencyMs: ema(before?.latencyMs, durationMs),
+    ...(tokensPerSecond === undefined ? {} : { tokensPerSecond }),
+    samples: (before?.samples ?? 0) + 1,
+  }
+}
+
+const learnedModel = (pair: LearnedPair, parallelism: LearnedModel['parallelism']): LearnedModel => {
+  const service = serviceOf(pair)
+  const load = estimate(pair.loadMs, pair.loads)
+  const prefill = rateOf(pair.prefill)
+  const p75Ms = pair.window && p75Of(pair.window)
+  return {
+    model: pair.model,
+    ...(service === undefined ? {} : { service: { ...service, ...(p75Ms === undefined ? {} : { p75Ms }) } }),
+    ...(load === undefined ? {} : { load }),
+    ...(prefill === undefined ? {} : { prefill }),
+    decode: Object.entries(pair.decode ?? {}).flatMap(([concurrency, speed]) => {
+      const rate = rateOf(speed)
+      return rate === undefined ? [] : [{ concurrency: Number(concurrency), ...rate }]
+    }),
+    ...(parallelism === undefined ? {} : { parallelism }),
   }
 }
 
@@ -134,6 +175,9 @@ const nextRate = (
   return { node, gbPerSecond: ema(rate?.gbPerSecond, sizeGb / (tookMs / 1000)), loads: (rate?.loads ?? 0) + 1 }
 }
 
+const serviceOf = (pair: LearnedPair | undefined): ServiceEstimate | undefined =>
+  estimate(pair?.serviceMs, pair?.services)
+
 const estimate = (meanMs: number | undefined, samples = 0): ServiceEstimate | undefined =>
   meanMs === undefined ? undefined : { meanMs, samples }
 
@@ -141,8 +185,3 @@ const isDuration = (ms: number): boolean => Number.isFinite(ms) && ms >= 0
 
 /** NUL stands in no node or model name. */
 const pairKey = (node: string, model: string): string => `${node}\0${modelKey(model)}`
-
-const dropOldest = (map: Map<string, unknown>): void => {
-  const oldest = map.keys().next()
-  if (!oldest.done) map.delete(oldest.value)
-}

@@ -38,6 +38,8 @@ export class Answer implements UpstreamReply {
   readonly #line: Line
   readonly #now: () => number
   readonly #sentAt: number
+  /** An answer to HEAD has none, whatever length it tells. */
+  readonly #wantsBody: boolean
   readonly #signal: AbortSignal
   readonly #onAbort = (): void => this.#cancel('the request was cancelled')
   #resolveHead!: (reply: UpstreamReply) => void
@@ -55,11 +57,12 @@ export class Answer implements UpstreamReply {
   #paused = false
   #waiting: Waiting | undefined
 
-  constructor(line: Line, signal: AbortSignal, now: () => number) {
+  constructor(line: Line, signal: AbortSignal, now: () => number, wantsBody = true) {
     this.#line = line
     this.#signal = signal
     this.#now = now
     this.#sentAt = now()
+    this.#wantsBody = wantsBody
     this.begun = new Promise((resolve, reject) => {
       this.#resolveHead = resolve
       this.#rejectHead = reject
@@ -161,7 +164,7 @@ export class Answer implements UpstreamReply {
     this.headers = head.headers
     if (head.framing.kind === 'length') this.contentLength = head.framing.length
     if (head.keepAlive) this.#reusableMs = (head.keepAliveMs ?? Number.POSITIVE_INFINITY) - KEEP_ALIVE_MARGIN_MS
-    this.#decoder = createBodyDecoder(head.framing)
+    this.#decoder = createBodyDecoder(this.#wantsBody ? head.framing : { kind: 'none' })
     this.#resolveHead(this)
   }
 

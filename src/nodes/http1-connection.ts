@@ -38,12 +38,12 @@ export class Connection implements Line {
   }
 
   /** Writes an encoded request; resolves with the head of the answer, rejects with a `NodeFault`. */
-  exchange(request: Uint8Array[], signal: AbortSignal): Promise<UpstreamReply> {
+  exchange(request: Uint8Array[], signal: AbortSignal, wantsBody = true): Promise<UpstreamReply> {
     this.reusableUntil = 0
     this.#requests += 1
     this.#outgoing = request
     this.#offset = 0
-    const answer = new Answer(this, signal, this.#now)
+    const answer = new Answer(this, signal, this.#now, wantsBody)
     this.#answer = answer
     this.onDrain()
     return answer.begun

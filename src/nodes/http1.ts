@@ -73,7 +73,7 @@ export const createUpstreamClient = (options: UpstreamOptions): UpstreamClient =
         }
       }
       request.onSending?.(isReused)
-      return connection.exchange(bytes, request.signal)
+      return connection.exchange(bytes, request.signal, request.method !== 'HEAD')
     },
     async knock(url, timeoutMs, signal) {
       if (signal.aborted) throw cancelled()

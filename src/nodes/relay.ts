@@ -76,7 +76,7 @@ export class Relay {
     if (unusable) return this.#fail(this.#failure('bad_content', unusable, reply.status))
 
     const { exchange, request, call } = this.#options
-    const transform = exchange.reply(request, call.model, this.#timing)
+    const transform = exchange.reply(request, call.model, this.#timing, reply.headers['content-type'])
     this.#transform = transform
     for (;;) {
       const chunk = await reply.read()
@@ -262,13 +262,14 @@ export class Relay {
   }
 
   #summary(end: ReplySummary['end'], failure?: Failure): ReplySummary {
-    const { tokensIn, tokensOut } = this.#transform?.usage() ?? {}
+    const { tokensIn, tokensOut, thinkingExhausted } = this.#transform?.usage() ?? {}
     return {
       end,
       status: this.#reply?.status ?? 200,
       bytes: this.#sentBytes,
       ...(tokensIn === undefined ? {} : { tokensIn }),
       ...(tokensOut === undefined ? {} : { tokensOut }),
+      ...(thinkingExhausted ? { thinkingExhausted } : {}),
       durationMs: this.#options.clock.now() - this.#timing.sentAt,
       ...(failure ? { failure } : {}),
     }

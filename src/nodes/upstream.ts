@@ -15,7 +15,7 @@ export interface UpstreamClient {
 
 export interface UpstreamSend {
   readonly url: string
-  readonly method: 'POST' | 'GET'
+  readonly method: 'POST' | 'GET' | 'DELETE' | 'HEAD'
   /** Lower-case names; `host`, `content-length`, `connection`, `accept-encoding: identity` are set by the client. */
   readonly headers: Readonly<Record<string, string>>
   readonly body: Uint8Array

@@ -79,8 +79,9 @@ const codeOf = ({ record, round, node, model }: Placed): BecauseCode => {
   const failed = retriedFrom(record)
   // Where the node itself failed and no other took over, its own placement is still the one that counts.
   if (failed && failed.node !== node) return 'retried'
-  const first = record.models[0]
-  if (first !== undefined && !sameModel(first, model)) return 'fallback'
+  const [first, ...others] = record.models
+  // With nothing to fall back to, another name is an alias that the node has for the same model.
+  if (first !== undefined && others.length > 0 && !sameModel(first, model)) return 'fallback'
   if (isCode(round.decision.reason)) return round.decision.reason
   if (round.decision.kind === 'load') return 'cold_load'
   return rankedCount(round) === 1 ? 'only_candidate' : 'resident'

@@ -1,3 +1,4 @@
+import type { Estimate } from '../domain/facts'
 import type { Decision, Ranked, Verdict } from '../domain/placement'
 import type { Attempt, DecisionRecord, Phase, Round } from '../domain/record'
 import { recordModel, recordNode } from '../domain/record-keys'
@@ -49,12 +50,13 @@ const line = (atMs: number, name: string, text: string): string =>
   `  ${`${(atMs / 1000).toFixed(2)} s`.padEnd(TIME_WIDTH)}${name.padEnd(NAME_WIDTH)}${text}`.trimEnd()
 
 const momentOfRound = (round: Round): Moment => {
-  const { atMs, policy, cause, nodes, more, decision, repeated } = round
+  const { atMs, policy, cause, nodes, more, decision, repeated, estimate } = round
   const rest = more ? more.ranked + Object.values(more.eliminated).reduce((sum, count) => sum + count, 0) : 0
   const title = [
     `${policy}, ${counted(nodes.length + rest, 'candidate')}`,
     cause === 'arrival' ? '' : ` (${cause})`,
     ` -> ${decisionText(decision)}`,
+    estimate ? `, the answer expected in ${estimateText(estimate)}` : '',
     repeated ? `, the same ${counted(repeated, 'time')} more` : '',
   ].join('')
   return { atMs, lines: [line(atMs, 'placing', title), ...candidateLines(round), ...moreLines(more)] }
@@ -104,12 +106,14 @@ const momentOfPhase = (phase: Phase, record: DecisionRecord): Moment => {
   const parts = [
     node,
     toMs === undefined ? 'until now' : `for ${duration(toMs - fromMs)}`,
-    estimate &&
-      `estimate ${duration(estimate.valueMs)} (${estimate.basis}${estimate.samples > 0 ? ` of ${estimate.samples}` : ''})`,
+    estimate && `estimate ${estimateText(estimate)}`,
     phaseDetail(name, record),
   ]
   return { atMs: fromMs, lines: [line(fromMs, name, parts.filter(Boolean).join(', '))] }
 }
+
+const estimateText = ({ valueMs, basis, samples }: Estimate): string =>
+  `${duration(valueMs)} (${basis}${samples > 0 ? ` of ${samples}` : ''})`
 
 const phaseDetail = (name: Phase['name'], { asked, outcome }: DecisionRecord): string | undefined => {
   if (name === 'prefill') {
@@ -121,7 +125,8 @@ const phaseDetail = (name: Phase['name'], { asked, outcome }: DecisionRecord): s
     outcome.tokensPerSecond === undefined
       ? ''
       : ` at ${numberText(Math.round(outcome.tokensPerSecond * 10) / 10)} tok/s`
-  return `${counted(outcome.tokensOut, 'token')}${rate}`
+  const exhausted = outcome.thinkingExhausted ? ', all of them spent on thinking' : ''
+  return `${counted(outcome.tokensOut, 'token')}${rate}${exhausted}`
 }
 
 const momentOfFailure = ({

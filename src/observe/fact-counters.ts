@@ -1,4 +1,5 @@
 import type { Fact, FactOf, PhaseName } from '../domain/facts'
+import { sameModel } from '../domain/job'
 import { allFamilies, type Families } from './families'
 import type { LabelLimit } from './label-limit'
 
@@ -6,6 +7,8 @@ export interface Labels {
   readonly models: LabelLimit
   /** Values of labels that are closed by convention only: reasons, causes. */
   readonly words: LabelLimit
+  /** Whether the caller's key is counted too. */
+  readonly perKey: () => boolean
 }
 
 export interface FactCounters {
@@ -17,6 +20,12 @@ export interface FactCounters {
 /** What the counters need to remember of a request while it runs. Times in ms since the epoch. */
 interface Tracked {
   model: string
+  /** The first of its chain. */
+  readonly wanted: string
+  /** The configuration or a node has that name, not only a client. */
+  isKnown: boolean
+  /** It was placed for another model of the chain. */
+  standsIn: boolean
   readonly priority: string
   phase: PhaseName
   since: number
@@ -29,16 +38,27 @@ interface Tracked {
 }
 
 /** Counts facts into the families. */
-export const createFactCounters = (families: Families, { models, words }: Labels): FactCounters => {
+export const createFactCounters = (families: Families, { models, words, perKey }: Labels): FactCounters => {
   const running = new Map<string, Tracked>()
   /** Cause of the load that a node:model is in. */
   const loads = new Map<string, string>()
 
   const arrived = ({ at, job }: FactOf<'request.arrived'>): void => {
-    const { id, asked: model, priority } = job
+    const { id, priority } = job
+    const [model = job.asked] = job.models
     if (job.billingHeaderRemoved) families.billingHeaders.add(1)
     const nowhere = { node: '', reason: '', waitedMs: 0, started: false }
-    running.set(id, { model, priority, phase: 'placing', since: at, failed: [], ...nowhere })
+    running.set(id, {
+      model,
+      wanted: model,
+      isKnown: !sameModel(model, job.asked),
+      standsIn: false,
+      priority,
+      phase: 'placing',
+      since: at,
+      failed: [],
+      ...nowhere,
+    })
   }
 
   const placed = ({ request, policy, decision, tookMs, verdicts }: FactOf<'request.placed'>): void => {
@@ -48,7 +68,11 @@ export const createFactCounters = (families: Families, { models, words }: Labels
       if (verdict.verdict === 'eliminated') families.eliminations.add(1, verdict.node, verdict.reason)
     }
     const tracked = running.get(request)
-    if (tracked) tracked.reason = decision.kind === 'hold' ? lackOf(verdicts) : decision.reason
+    if (!tracked) return
+    tracked.reason = decision.kind === 'hold' ? lackOf(verdicts) : decision.reason
+    if (decision.kind === 'wait' || decision.kind === 'hold') return
+    tracked.standsIn = (decision.choice ?? 0) > 0
+    if (tracked.standsIn) tracked.isKnown ||= verdicts.some((verdict) => sameModel(verdict.model, tracked.wanted))
   }
 
   const leavePhase = (tracked: Tracked, at: number, outcome: string): void => {
@@ -75,7 +99,9 @@ export const createFactCounters = (families: Families, { models, words }: Labels
   const settled = ({ request, at, arrivedAt, asked, dialect, outcome, residency }: FactOf<'request.settled'>): void => {
     const { end, node = '', tokensIn = 0, tokensOut = 0, ttftMs } = outcome
     // Only a node's own name makes a model known: clients may ask for anything.
-    const model = node !== '' && outcome.model !== undefined ? models.admit(outcome.model) : models.known(asked)
+    const tracked = running.get(request)
+    const wanted = models.known(tracked?.wanted ?? asked)
+    const model = node !== '' && outcome.model !== undefined ? models.admit(outcome.model) : wanted
     families.requests.add(1, node, model, dialect, end)
     families.latency.observe((at - arrivedAt) / 1000, node, end)
     if (ttftMs !== undefined) families.firstToken.observe(ttftMs / 1000, node, residency ?? '')
@@ -84,9 +110,19 @@ export const createFactCounters = (families: Families, { models, words }: Labels
     if (residency === 'cold') families.residencyMisses.add(1, node, model)
     if (tokensIn > 0) families.tokens.add(tokensIn, node, model, 'input')
     if (tokensOut > 0) families.tokens.add(tokensOut, node, model, 'output')
-    const tracked = running.get(request)
+    if (tracked?.standsIn && ttftMs !== undefined)
+      families.fallbacks.add(1, tracked.isKnown ? models.admit(tracked.wanted) : wanted, model)
     if (tracked) leavePhase(tracked, at, end)
     running.delete(request)
+  }
+
+  const countKey = ({ key, outcome }: FactOf<'request.settled'>): void => {
+    if (key === undefined || !perKey()) return
+    const { end, tokensIn = 0, tokensOut = 0, engineMs = 0 } = outcome
+    families.keyRequests.add(1, key, end)
+    if (tokensIn > 0) families.keyTokens.add(tokensIn, key, 'input')
+    if (tokensOut > 0) families.keyTokens.add(tokensOut, key, 'output')
+    if (engineMs > 0) families.keyEngineSeconds.add(engineMs / 1000, key)
   }
 
   const loadEnded = ({ type, node, model, tookMs }: FactOf<'load.finished' | 'load.failed'>): void => {
@@ -109,6 +145,7 @@ export const createFactCounters = (families: Families, { models, words }: Labels
         break
       case 'request.settled':
         settled(fact)
+        countKey(fact)
         break
       case 'attempt.failed':
         if (fact.retried) running.get(fact.request)?.failed.push({ node: fact.node, code: fact.failure.class })

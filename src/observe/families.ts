@@ -68,6 +68,21 @@ export const createFamilies = () => ({
     help: 'Tokens as the nodes reported them.',
     labels: ['node', 'model', 'direction'],
   }),
+  keyRequests: createCounter({
+    name: 'fleet_key_requests_total',
+    help: 'Requests that ended, by the key of the caller; with metrics.per_key.',
+    labels: ['key', 'outcome'],
+  }),
+  keyTokens: createCounter({
+    name: 'fleet_key_tokens_total',
+    help: 'Tokens by the key of the caller; with metrics.per_key.',
+    labels: ['key', 'direction'],
+  }),
+  keyEngineSeconds: createCounter({
+    name: 'fleet_key_engine_seconds_total',
+    help: 'Time that the requests of a key kept nodes at work; with metrics.per_key.',
+    labels: ['key'],
+  }),
   inFlight: createGauge({
     name: 'fleet_inflight',
     help: 'Requests at a node now.',
@@ -130,6 +145,11 @@ export const createFamilies = () => ({
     help: 'Attempts that failed on the node and were made again elsewhere.',
     labels: ['node', 'code'],
   }),
+  fallbacks: createCounter({
+    name: 'fleet_fallbacks_total',
+    help: 'Answers by another model of the chain than its first.',
+    labels: ['from', 'to'],
+  }),
   evictions: createCounter({
     name: 'fleet_evictions_total',
     help: 'Models that left the memory of a node.',
@@ -167,5 +187,12 @@ export const createFamilies = () => ({
 })
 
 export type Families = ReturnType<typeof createFamilies>
+
+/** Those that exist only with `metrics.per_key`. */
+export const keyFamilies = ({ keyRequests, keyTokens, keyEngineSeconds }: Families): readonly Family[] => [
+  keyRequests,
+  keyTokens,
+  keyEngineSeconds,
+]
 
 export const allFamilies = (families: Families): readonly Family[] => Object.values(families)

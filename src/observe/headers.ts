@@ -34,7 +34,10 @@ export const replyHeaders = (
   if (score !== undefined) headers['X-Fleet-Score'] = printable(score)
   const signals = explain && round ? signalsText(round) : undefined
   if (signals !== undefined) headers['X-Fleet-Signals'] = printable(signals)
+  if (node !== undefined && (round?.decision.choice ?? 0) > 0)
+    headers['X-Fleet-Fallback'] = printable(recordModel(record))
   if (retries > 0) headers['X-Fleet-Retries'] = String(retries)
+  if (record.outcome?.thinkingExhausted) headers['X-Fleet-Warning'] = 'thinking_exhausted'
   headers['Server-Timing'] = timingText(record)
   return headers
 }

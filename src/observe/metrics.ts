@@ -2,7 +2,7 @@ import { Registry } from 'prom-client'
 import { modelKey } from '../domain/job'
 import type { NodeView, Overview } from '../ports/fleet'
 import { createFactCounters } from './fact-counters'
-import { allFamilies, createFamilies, type Families } from './families'
+import { allFamilies, createFamilies, type Families, keyFamilies } from './families'
 import { setNodeGauges } from './gauges'
 import type { Sink } from './journal'
 import { createLabelLimit } from './label-limit'
@@ -13,6 +13,8 @@ export interface MetricsOptions {
   readonly registry?: Registry
   /** Different model names in labels; further ones are `other`. Read at each new name. */
   readonly maxModels: number
+  /** Also count by the caller's key. Read at each fact and scrape. */
+  readonly perKey?: boolean
   /** How the fleet stands; asked at each scrape. */
   snapshot(): { readonly nodes: readonly NodeView[]; readonly overview: Overview }
   /** Live actors by machine. */
@@ -38,7 +40,11 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
   const { registry = new Registry(), snapshot, actors, commit = '' } = options
   const families = createFamilies()
   const models = createLabelLimit(() => options.maxModels, modelKey)
-  const counters = createFactCounters(families, { models, words: createLabelLimit(() => MAX_WORDS) })
+  const counters = createFactCounters(families, {
+    models,
+    words: createLabelLimit(() => MAX_WORDS),
+    perKey: () => options.perKey === true,
+  })
   registerProcessMetrics(registry)
 
   const setGauges = (): void => {
@@ -57,7 +63,9 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
     close: watchEventLoop(families),
     expose: async () => {
       setGauges()
-      const own = allFamilies(families).map((family) => family.render())
+      const hidden = new Set(options.perKey ? [] : keyFamilies(families))
+      const shown = allFamilies(families).filter((family) => !hidden.has(family))
+      const own = shown.map((family) => family.render())
       return `${own.join('')}${await registry.metrics()}`
     },
   }

@@ -1,4 +1,5 @@
 import type { Decision, Rank, Ranked, Verdict } from '../domain/placement'
+import { selectBest } from '../domain/select-best'
 
 /** Left to right, lower is better; the shorter one first when one is the other's beginning. */
 const compareTerms = (a: Rank, b: Rank): number => {
@@ -25,8 +26,12 @@ export const isChosen = (verdict: Verdict, decision: Decision): boolean =>
 
 export const isRanked = (verdict: Verdict): verdict is Ranked => verdict.verdict === 'ranked'
 
-/** The ranked candidates of a round, best first, the chosen one before its equals. */
-export const bestFirst = (verdicts: readonly Verdict[], decision: Decision): Ranked[] => {
+/** The ranked candidates of a round, the first `count` of them best first, the chosen one before its equals. */
+export const bestFirst = (
+  verdicts: readonly Verdict[],
+  decision: Decision,
+  count = Number.POSITIVE_INFINITY,
+): Ranked[] => {
   const ranked = verdicts.filter(isRanked)
   const sign = highestWins(ranked, decision) ? -1 : 1
   const compare = (a: Ranked, b: Ranked): number => {
@@ -36,7 +41,7 @@ export const bestFirst = (verdicts: readonly Verdict[], decision: Decision): Ran
         : compareTerms(a.rank, b.rank)
     return byRank || Number(isChosen(b, decision)) - Number(isChosen(a, decision))
   }
-  return ranked.sort(compare)
+  return selectBest(ranked, count, compare)
 }
 
 /** A rank as people see it: a total, or the ordered terms joined by `/`. */

@@ -2,6 +2,7 @@ import type { FactOf } from '../domain/facts'
 import type { Job } from '../domain/job'
 import type { Decision, Eliminated, Verdict } from '../domain/placement'
 import type { Attempt, DecisionRecord, Phase, Round } from '../domain/record'
+import { decidingRound } from './because'
 import { bounded, boundedList, pushBounded } from './bounds'
 import { bestFirst } from './ranking'
 
@@ -55,6 +56,7 @@ export const addRound = (draft: Draft, fact: FactOf<'request.placed'>): void => 
     nodes: kept,
     decision: boundedDecision(fact.decision),
   }
+  if (fact.estimate !== undefined) round.estimate = fact.estimate
   const more = countRest(fact.verdicts, kept)
   if (more) round.more = more
   const previous = draft.rounds.at(-1)
@@ -92,12 +94,14 @@ export const addFailure = (draft: Draft, { at, node, model, failure, retried }: 
 export const settle = (draft: Draft, { at, outcome, residency }: FactOf<'request.settled'>): void => {
   const totalMs = sinceArrival(draft, at)
   closePhase(draft, totalMs)
+  const stoodIn = outcome.ttftMs !== undefined && (decidingRound(draft)?.decision.choice ?? 0) > 0
   draft.failures.splice(0, Infinity, ...followed(draft.failures, outcome.retries))
   draft.outcome = {
     ...outcome,
     ...(outcome.message !== undefined && { message: bounded(outcome.message, MAX_MESSAGE) }),
     totalMs,
     ...(residency !== undefined && { residency }),
+    ...(stoodIn && outcome.model !== undefined && { fallback: outcome.model }),
   }
 }
 
@@ -122,7 +126,7 @@ const boundedDecision = (decision: Decision): Decision =>
 /** As the policy gave them when there are few; else the best by rank, then eliminated ones as far as there is room. */
 const bestCandidates = (verdicts: readonly Verdict[], decision: Decision): readonly Verdict[] => {
   if (verdicts.length <= MAX_CANDIDATES) return verdicts
-  const ranked: Verdict[] = bestFirst(verdicts, decision).slice(0, MAX_CANDIDATES)
+  const ranked: Verdict[] = bestFirst(verdicts, decision, MAX_CANDIDATES).slice(0, MAX_CANDIDATES)
   const eliminated = verdicts.filter((verdict) => verdict.verdict === 'eliminated')
   return ranked.concat(eliminated.slice(0, MAX_CANDIDATES - ranked.length))
 }

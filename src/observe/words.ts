@@ -22,7 +22,11 @@ const PREDICATES: Readonly<Record<string, string>> = {
   not_listed: 'may not serve the model',
   pinned_elsewhere: 'is not the node that was asked for',
   failed_before: 'already failed this request',
+  lane_missing: 'is of a kind, or has the model for a kind, that does not do this',
+  lane_down: 'cannot do this now, though it does other work',
+  last_hot_copy: 'would have to push out the only copy of a model that was just in use',
   capability_missing: 'has the model without what the request needs',
+  other_kind: 'has a stand-in that can do less than the model that was asked for',
   role: 'is configured for other work',
   pressure_critical: 'is short of memory',
 }

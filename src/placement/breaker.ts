@@ -11,6 +11,14 @@ export const countsAgainstNode = ({ class: kind, stale }: Failure): boolean =>
 export const failuresWithin = (failures: readonly { readonly at: number }[], now: number, windowMs: number): number =>
   failures.reduce((count, { at }) => count + (now - at < windowMs ? 1 : 0), 0)
 
+/** The node's own answer, which may be due to what it was asked. */
+const isAnswer = ({ class: kind, status }: Failure): boolean =>
+  kind === 'error_event' || (kind === 'status' && status === 500)
+
+/** Two nodes failed on a request with the very same words: it is the request that is wrong, and neither of them. */
+export const isSameFault = (first: Failure, second: Failure): boolean =>
+  isAnswer(first) && first.class === second.class && first.status === second.status && first.message === second.message
+
 /** Each try that fails doubles the wait, up to the most. */
 export const nextRetryMs = (current: number, mostMs: number): number => Math.min(mostMs, current * 2)
 

@@ -1,4 +1,6 @@
+import type { Job } from '../domain/job'
 import type { Candidate } from '../domain/placement'
+import { needsLoad } from './window'
 
 /**
  * Which idle models a load has to push out, least recently used first; empty when it fits beside them, undefined when it
@@ -43,4 +45,19 @@ export const isAtRisk = (candidate: Candidate): boolean => {
   const isListed = loading === undefined || loading === model || others.some(({ name }) => name === loading)
   const count = others.length + (resident === undefined ? 0 : 1) + (isListed ? 0 : 1)
   return availableGb === undefined || count > mostResident
+}
+
+/**
+ * What loading the model there now would push out; undefined when that is not due (it is in memory, the engine loads by
+ * itself) or not possible now (another load, a copy or a neighbour that answers).
+ */
+export const loadableNow = (
+  candidate: Candidate,
+  job: Pick<Job, 'contextTokens'>,
+  now: number,
+): readonly string[] | undefined => {
+  const { loading, model, resident, inFlight } = candidate
+  if (!needsLoad(candidate, job, now)) return undefined
+  if (loading !== undefined) return loading === model ? [] : undefined
+  return resident !== undefined && inFlight > 0 ? undefined : evictionsFor(candidate)
 }

@@ -11,6 +11,8 @@ export interface Reservation {
   state: 'loading' | 'running' | 'lingering'
   /** ms since the epoch at which it began to run (or to be kept). */
   since: number
+  /** Batch work, of which a node takes only a share. */
+  readonly isBatch?: true
 }
 
 export interface Load {
@@ -80,6 +82,8 @@ export interface Ledger {
   chosen(node: string): void
   lastChosen(node: string): number
   forget(node: string): void
+  /** The node's count of changes; the same object for ever, so that a look at it costs nothing. */
+  mark(node: string): Readonly<Mark>
   total(): number
   /** Throws when the counts and the reservations disagree; called after every event in simulation. */
   check(): void
@@ -87,7 +91,13 @@ export interface Ledger {
 
 const EMPTY: Account = { reserved: 0, lingering: 0, bound: 0, granted: 0, foreign: 0, peak: 0 }
 
+/** Counts the changes of one node's accounts, so that what was derived from them can tell whether it still holds. */
+export interface Mark {
+  version: number
+}
+
 export const createLedger = (): Ledger => {
+  const marks = new Map<string, Mark>()
   const reservations = new Map<string, Reservation>()
   const byNode = new Map<string, Set<Reservation>>()
   const accounts = new Map<string, Map<string, Account>>()
@@ -97,7 +107,21 @@ export const createLedger = (): Ledger => {
   let lingers = 0
   let bound = 0
 
+  const mark = (node: string): Mark => {
+    const known = marks.get(node)
+    if (known !== undefined) return known
+    const fresh = { version: 0 }
+    marks.set(node, fresh)
+    return fresh
+  }
+
+  const touch = (node: string): void => {
+    mark(node).version += 1
+  }
+
+  /** The account, to be changed. */
   const open = (node: string, model: string): Account => {
+    touch(node)
     const ofNode = accounts.get(node) ?? new Map<string, Account>()
     const key = modelKey(model)
     const account = ofNode.get(key) ?? { ...EMPTY }
@@ -142,8 +166,12 @@ export const createLedger = (): Ledger => {
       if (load?.request === request) loads.set(held.node, { ...load, request: kept.request })
       return kept
     },
-    beginLoad: (load) => void loads.set(load.node, load),
+    beginLoad: (load) => {
+      touch(load.node)
+      loads.set(load.node, load)
+    },
     endLoad: (node) => {
+      touch(node)
       const load = loads.get(node)
       loads.delete(node)
       return load
@@ -161,6 +189,7 @@ export const createLedger = (): Ledger => {
       bound -= 1
     },
     unbindAll: (queue) => {
+      if (queue === undefined) for (const node of accounts.keys()) touch(node)
       const of = queue === undefined ? [...accounts.values()].flatMap((ofNode) => [...ofNode.values()]) : []
       for (const account of queue === undefined ? of : [open(queue.node, queue.model)]) {
         bound -= account.bound
@@ -204,13 +233,18 @@ export const createLedger = (): Ledger => {
       account.peak = account.reserved
       return Math.max(0, account.reserved - running)
     },
-    chosen: (node) => void choices.set(node, ++turn),
+    chosen: (node) => {
+      touch(node)
+      choices.set(node, ++turn)
+    },
     lastChosen: (node) => choices.get(node) ?? 0,
     forget: (node) => {
+      touch(node)
       loads.delete(node)
       for (const account of accounts.get(node)?.values() ?? []) account.foreign = 0
       choices.delete(node)
     },
+    mark,
     total: () => reservations.size,
     check: () => {
       let reserved = 0

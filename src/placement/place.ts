@@ -1,7 +1,7 @@
 import type { Job } from '../domain/job'
 import type { Candidate, Eliminated, Placement } from '../domain/placement'
 import { filters } from './filters'
-import type { FilterContext } from './filters/filter'
+import type { Filter, FilterContext } from './filters/filter'
 import type { Policy, PolicyContext } from './policies/policy'
 
 const TEMPORARY = new Set(filters.filter((filter) => filter.temporary).map((filter) => filter.name))
@@ -10,8 +10,13 @@ const TEMPORARY = new Set(filters.filter((filter) => filter.temporary).map((filt
 export const isTemporary = (reason: string): boolean => TEMPORARY.has(reason)
 
 /** Stage 1: the first reason that eliminates the candidate, with the numbers that it compared. */
-export const eliminate = (candidate: Candidate, job: Job, context: FilterContext): Eliminated | undefined => {
-  for (const filter of filters) {
+export const eliminate = (
+  candidate: Candidate,
+  job: Job,
+  context: FilterContext,
+  among: readonly Filter[] = filters,
+): Eliminated | undefined => {
+  for (const filter of among) {
     const numbers = filter.reject(candidate, job, context)
     if (numbers !== undefined) {
       return {
@@ -45,8 +50,9 @@ export const place = (
     excluded,
     ...(policy.binding === 'early' && queueLimit !== undefined ? { queueLimit } : {}),
   }
+  const concerned = filters.filter((filter) => filter.concerns?.(job, filterContext) ?? true)
   for (const candidate of candidates) {
-    const reason = eliminate(candidate, job, filterContext)
+    const reason = eliminate(candidate, job, filterContext, concerned)
     if (reason === undefined) survivors.push(candidate)
     else eliminated.push(reason)
   }

@@ -1,3 +1,4 @@
+import { DEFAULT_PRIORITIES } from '../domain/config'
 import { type Job, modelKey } from '../domain/job'
 
 export type Standing = 'held' | 'waiting'
@@ -11,6 +12,8 @@ export interface Entry {
   /** The node that a late policy has in mind. */
   tentative?: string
   reason: string
+  /** Of its class; lower goes first. */
+  rank: number
   readonly group: string
   /** Neighbours in its group, oldest first. */
   prev: Entry | undefined
@@ -50,13 +53,20 @@ export interface Room {
   readonly heldCount: number
   sizeOf(model: string): number
   setStanding(entry: Entry, standing: Standing, reason: string, tentative?: string): void
+  /** Those whose rank is another one now take the place that it gives them. */
+  reorder(): void
+  /** How many of the same model go before this job. */
+  ahead(job: Job): number
 }
 
-const RANK: Readonly<Record<Job['priority'], number>> = { critical: 0, normal: 1, batch: 2 }
+/** Where a job's class stands among the classes; lower goes first. */
+export type RankOf = (job: Job) => number
+
+const rankByDefault: RankOf = ({ priority }) => DEFAULT_PRIORITIES.order.indexOf(priority)
 
 const isBefore = (a: Entry, b: Entry): boolean => {
-  const priority = RANK[a.job.priority] - RANK[b.job.priority]
-  return priority !== 0 ? priority < 0 : a.job.arrivedAt < b.job.arrivedAt
+  const rank = a.rank - b.rank
+  return rank !== 0 ? rank < 0 : a.job.arrivedAt < b.job.arrivedAt
 }
 
 const groupOf = (job: Job, excluded: readonly string[]): string =>
@@ -64,11 +74,13 @@ const groupOf = (job: Job, excluded: readonly string[]): string =>
     job.models.map(modelKey).join(','),
     job.needs.join(','),
     job.pin ?? '',
+    job.policy ?? '',
     job.contextTokens ?? '',
+    job.standInNeeds?.join(',') ?? '',
     [...excluded].sort().join(','),
   ].join('|')
 
-export const createRoom = (): Room => {
+export const createRoom = (rankOf: RankOf = rankByDefault): Room => {
   const entries = new Map<string, Entry>()
   const groups = new Map<string, Group>()
   const perModel = new Map<string, number>()
@@ -86,6 +98,17 @@ export const createRoom = (): Room => {
     if (entry.next === undefined) group.tail = entry
     else entry.next.prev = entry
     group.size += 1
+  }
+
+  const unlink = (entry: Entry): void => {
+    const group = groups.get(entry.group)
+    if (group === undefined) return
+    if (entry.prev === undefined) group.head = entry.next
+    else entry.prev.next = entry.next
+    if (entry.next === undefined) group.tail = entry.prev
+    else entry.next.prev = entry.prev
+    group.size -= 1
+    if (group.size === 0) groups.delete(entry.group)
   }
 
   const count = (job: Job, by: number): void => {
@@ -106,6 +129,7 @@ export const createRoom = (): Room => {
         excluded,
         standing,
         reason,
+        rank: rankOf(job),
         group: groupOf(job, excluded),
         prev: undefined,
         next: undefined,
@@ -121,15 +145,7 @@ export const createRoom = (): Room => {
       const entry = entries.get(request)
       if (entry === undefined) return undefined
       entries.delete(request)
-      const group = groups.get(entry.group)
-      if (group !== undefined) {
-        if (entry.prev === undefined) group.head = entry.next
-        else entry.prev.next = entry.next
-        if (entry.next === undefined) group.tail = entry.prev
-        else entry.next.prev = entry.prev
-        group.size -= 1
-        if (group.size === 0) groups.delete(entry.group)
-      }
+      unlink(entry)
       count(entry.job, -1)
       if (entry.standing === 'held') held -= 1
       return entry
@@ -138,8 +154,8 @@ export const createRoom = (): Room => {
     hasElder: (job, excluded) => {
       const head = groups.get(groupOf(job, excluded))?.head
       if (head === undefined) return false
-      const priority = RANK[head.job.priority] - RANK[job.priority]
-      return priority !== 0 ? priority < 0 : head.job.arrivedAt <= job.arrivedAt
+      const rank = head.rank - rankOf(job)
+      return rank !== 0 ? rank < 0 : head.job.arrivedAt <= job.arrivedAt
     },
     heads: () => sorted([...groups.values()].flatMap((group) => (group.head === undefined ? [] : [group.head]))),
     held: () => (held === 0 ? [] : sorted([...entries.values()].filter((entry) => entry.standing === 'held'))),
@@ -157,6 +173,24 @@ export const createRoom = (): Room => {
       entry.reason = reason
       if (tentative === undefined) delete entry.tentative
       else entry.tentative = tentative
+    },
+    reorder: () => {
+      const moved = [...entries.values()].filter((entry) => entry.rank !== rankOf(entry.job))
+      for (const entry of moved) unlink(entry)
+      for (const entry of moved) {
+        entry.rank = rankOf(entry.job)
+        insert(entry)
+      }
+    },
+    ahead: (job) => {
+      const key = modelKey(job.models[0] ?? job.asked)
+      const rank = rankOf(job)
+      let count = 0
+      for (const entry of entries.values()) {
+        if (entry.job.id === job.id || modelKey(entry.job.models[0] ?? entry.job.asked) !== key) continue
+        if (entry.rank < rank || (entry.rank === rank && entry.job.arrivedAt <= job.arrivedAt)) count += 1
+      }
+      return count
     },
   }
 }

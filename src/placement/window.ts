@@ -2,12 +2,14 @@ import type { Job } from '../domain/job'
 import type { NodeDescription } from '../domain/node'
 import type { Candidate } from '../domain/placement'
 
+type Window = Pick<Job, 'contextTokens'>
+
 /** Listed as resident beyond its own expiry: an engine that hangs while it unloads shows this. */
 export const isExpired = ({ resident }: Candidate, now: number): boolean =>
   resident?.expiresAt !== undefined && resident.expiresAt < now
 
 /** The resident copy can serve the job as it is: ready, not past its expiry, and its window is wide enough. */
-export const isServable = (candidate: Candidate, job: Job, now: number): boolean => {
+export const isServable = (candidate: Candidate, job: Window, now: number): boolean => {
   const { resident } = candidate
   if (resident === undefined || resident.state !== 'ready') return false
   if (isExpired(candidate, now)) return false
@@ -15,13 +17,13 @@ export const isServable = (candidate: Candidate, job: Job, now: number): boolean
 }
 
 /** No window was asked for, none is known, or it holds what was asked, of which no model has more than it was trained for. */
-export const isWideEnough = ({ resident, stored }: Candidate, { contextTokens }: Job): boolean =>
+export const isWideEnough = ({ resident, stored }: Candidate, { contextTokens }: Window): boolean =>
   contextTokens === undefined ||
   resident?.contextTokens === undefined ||
   resident.contextTokens >= Math.min(contextTokens, stored.maxContextTokens ?? contextTokens)
 
 /** The engine has to (re)load the model before it can serve the job. */
-export const needsLoad = (candidate: Candidate, job: Job, now: number): boolean =>
+export const needsLoad = (candidate: Candidate, job: Window, now: number): boolean =>
   candidate.canLoad && !isServable(candidate, job, now)
 
 /** The engine would load the model for the request itself: it has no other way to, and the model is not in memory. */

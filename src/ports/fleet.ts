@@ -11,6 +11,7 @@ import type {
 } from '../domain/node'
 import type { SlotsBasis } from '../domain/placement'
 import type { Reply } from './node-gateway'
+import type { LearnedNode, Parallelism } from './samples'
 
 export interface QueueView {
   readonly node: string
@@ -22,6 +23,8 @@ export interface QueueView {
   readonly waiting: number
   /** Given back to the node but perhaps still computed there after a cancel. */
   readonly lingering: number
+  /** What the requests that overlapped there show of how many run at once, once there were any. */
+  readonly parallelism?: Parallelism
 }
 
 export interface NodeView {
@@ -57,12 +60,17 @@ export interface NodeView {
 }
 
 export interface ModelView {
-  /** As the first node that listed it writes it. */
+  /** As the first node that listed it writes it; of an alias its own name. */
   readonly name: string
   readonly key: string
+  /** Of an alias: the chain that it stands for. `nodes` are then those of the model that would be used now. */
+  readonly aliasOf?: readonly string[]
   readonly nodes: readonly {
     readonly node: string
+    /** The node's own name for it. */
     readonly name: string
+    /** By what it is known to be the same model as on other nodes: its hash, the configuration, or its name alone. */
+    readonly sameBy?: 'hash' | 'same_model' | 'name'
     readonly online: boolean
     readonly state: 'resident' | 'loading' | 'disk'
     readonly stored: StoredModel
@@ -98,11 +106,20 @@ export interface Overview {
 export interface Fleet {
   /** Resolves when the answer begins; rejects with a `RouterError`. The signal is the client's presence. */
   submit(job: Job, signal: AbortSignal): Promise<Reply>
+  /** The client of a submitted job was sent 200 and waits on: whatever comes, that is the status that it got. */
+  headersSent(request: string): void
+  /** Requests of a key that are in the router. */
+  running(key: string): number
   overview(): Overview
   /** Every node as it was configured or found. */
   descriptions(): readonly NodeDescription[]
   nodes(): readonly NodeView[]
+  /** What was measured on the node; undefined when there is none of that name. */
+  learned(name: string): LearnedNode | undefined
+  /** Every model that some node lists and every alias that is no pattern, each name once. */
   models(): readonly ModelView[]
+  /** The models that the name stands for, in the order in which they are tried. */
+  chainOf(asked: string): readonly string[]
   queues(): readonly QueueView[]
   waiters(): readonly Waiter[]
   /** Every live actor: path, machine, state. */

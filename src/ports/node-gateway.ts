@@ -18,6 +18,8 @@ export interface ReplySummary {
   readonly bytes: number
   readonly tokensIn?: number
   readonly tokensOut?: number
+  /** The answer ran out of tokens before anything but thinking was said. */
+  readonly thinkingExhausted?: true
   /** From sending to the last byte. */
   readonly durationMs: number
   readonly failure?: Failure

@@ -143,8 +143,14 @@ export const createSimGateway = (
         fail(failure('status', 'the model is not in memory'))
         return
       }
-      node.enter(occupant)
-      node.later(node.between(node.spec.prefillMs), decode, onCrash)
+      node.enter(
+        occupant,
+        () => {
+          if (isOver) node.leave(occupant)
+          else node.later(node.between(node.spec.prefillMs), decode, onCrash)
+        },
+        onCrash,
+      )
     }
 
     signal.addEventListener(

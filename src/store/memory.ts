@@ -1,7 +1,10 @@
 import type { DecisionRecord } from '../domain/record'
 import { recordMatches } from '../domain/record-keys'
-import { type LearnedPair, type LearnedRate, MAX_PAIRS } from '../learning/service-times'
+import { createLatest, type LearnedMeans, type LearnedPair, type LearnedRate, MAX_PAIRS } from '../learning/learned'
+import type { TokenRatio } from '../learning/token-ratio'
 import type { Clock } from '../ports/clock'
+import type { KeyUsage } from '../ports/usage'
+import type { Lineage } from '../ports/identities'
 import { MAX_LIST, type Store } from './store'
 
 export interface MemoryStoreOptions {
@@ -17,8 +20,13 @@ export const openMemoryStore = (options: MemoryStoreOptions): Store => {
   const { clock, maxRecords = 10_000 } = options
   /** Oldest save first. */
   const records = new Map<string, DecisionRecord>()
-  const pairs = new Map<string, LearnedPair>()
-  const rates = new Map<string, LearnedRate>()
+  const pairs = createLatest<LearnedPair>(MAX_PAIRS)
+  const rates = createLatest<LearnedRate>(MAX_PAIRS)
+  const means = createLatest<LearnedMeans>(MAX_PAIRS)
+  const ratios = createLatest<TokenRatio>(MAX_PAIRS)
+  const identities = new Map<string, Lineage>()
+
+  const usage = new Map<string, KeyUsage>()
 
   const isKept = (record: DecisionRecord): boolean => record.at >= clock.now() - options.keepTracesMs
 
@@ -47,18 +55,25 @@ export const openMemoryStore = (options: MemoryStoreOptions): Store => {
         .filter((record) => recordMatches(record, query))
         .slice(0, Math.min(query.limit, MAX_LIST)),
     learned: {
-      load: () => ({ pairs: [...pairs.values()].slice(-MAX_PAIRS), rates: [...rates.values()].slice(-MAX_PAIRS) }),
+      load: () => ({
+        pairs: [...pairs.values()],
+        rates: [...rates.values()],
+        means: [...means.values()],
+        ratios: [...ratios.values()],
+      }),
       save: (changed) => {
-        for (const pair of changed.pairs) latest(pairs, `${pair.node}\0${pair.model}`, pair)
-        for (const rate of changed.rates) latest(rates, rate.node, rate)
+        for (const pair of changed.pairs ?? []) pairs.set(`${pair.node}\0${pair.model}`, pair)
+        for (const rate of changed.rates ?? []) rates.set(rate.node, rate)
+        for (const mean of changed.means ?? []) means.set(mean.node, mean)
+        for (const ratio of changed.ratios ?? []) ratios.set(ratio.model, ratio)
       },
+    },
+    identities: { load: () => [...identities.values()], save: (lineage) => void identities.set(lineage.key, lineage) },
+    usage: {
+      load: () => [...usage.values()],
+      save: (row) => void usage.set(`${row.key}\0${row.day}`, row),
     },
     trouble: () => ({ lost: 0 }),
     close: () => undefined,
   }
-}
-
-const latest = <T>(map: Map<string, T>, key: string, value: T): void => {
-  map.delete(key)
-  map.set(key, value)
 }

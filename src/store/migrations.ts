@@ -33,6 +33,34 @@ const MIGRATIONS: readonly string[] = [
      loads INTEGER NOT NULL,
      saved_at REAL NOT NULL
    ) STRICT, WITHOUT ROWID;`,
+  `ALTER TABLE learned_pairs ADD COLUMN detail TEXT;
+   CREATE TABLE learned_means (
+     node TEXT PRIMARY KEY,
+     latency_ms REAL NOT NULL,
+     tokens_per_second REAL,
+     samples INTEGER NOT NULL,
+     saved_at REAL NOT NULL
+   ) STRICT, WITHOUT ROWID;
+   CREATE TABLE learned_ratios (
+     model TEXT PRIMARY KEY,
+     bytes REAL NOT NULL,
+     tokens REAL NOT NULL,
+     samples INTEGER NOT NULL,
+     saved_at REAL NOT NULL
+   ) STRICT, WITHOUT ROWID;`,
+  `CREATE TABLE model_identities (
+     model TEXT PRIMARY KEY,
+     lineage TEXT NOT NULL
+   ) STRICT, WITHOUT ROWID;`,
+  `CREATE TABLE key_usage (
+     key TEXT NOT NULL,
+     day TEXT NOT NULL,
+     requests INTEGER NOT NULL,
+     tokens_in INTEGER NOT NULL,
+     tokens_out INTEGER NOT NULL,
+     engine_seconds REAL NOT NULL,
+     PRIMARY KEY (key, day)
+   ) STRICT, WITHOUT ROWID;`,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

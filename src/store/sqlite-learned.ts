@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
-import { type Learned, type LearnedPair, type LearnedRate, MAX_PAIRS } from '../learning/service-times'
+import { type Learned, type LearnedMeans, type LearnedPair, type LearnedRate, MAX_PAIRS } from '../learning/learned'
+import type { TokenRatio } from '../learning/token-ratio'
 
 interface PairRow {
   readonly node: string
@@ -8,7 +9,11 @@ interface PairRow {
   readonly services: number
   readonly load_ms: number | null
   readonly loads: number
+  readonly detail: string | null
 }
+
+/** What no query looks at, as JSON that was written by this process or an earlier one. */
+type Detail = Pick<LearnedPair, 'window' | 'prefill' | 'decode' | 'parallelism'>
 
 interface RateRow {
   readonly node: string
@@ -16,22 +21,63 @@ interface RateRow {
   readonly loads: number
 }
 
-/** Learned means: one row a node:model and one a node, however many requests they come from. */
+interface MeansRow {
+  readonly node: string
+  readonly latency_ms: number
+  readonly tokens_per_second: number | null
+  readonly samples: number
+}
+
+const TABLES = ['learned_pairs', 'learned_rates', 'learned_means', 'learned_ratios'] as const
+type Table = (typeof TABLES)[number]
+
+/** Learned means: one row a node:model, a node or a model, however many requests they come from. */
 export const learnedTables = (database: Database) => {
   const insertPair = database.query(
-    `INSERT OR REPLACE INTO learned_pairs (node, model, service_ms, services, load_ms, loads, saved_at)
-     VALUES (?, ?, ?, ?, ?, ?, ?)`,
+    `INSERT OR REPLACE INTO learned_pairs (node, model, service_ms, services, load_ms, loads, detail, saved_at)
+     VALUES (?, ?, ?, ?, ?, ?, ?, ?)`,
   )
   const insertRate = database.query(
     'INSERT OR REPLACE INTO learned_rates (node, gb_per_second, loads, saved_at) VALUES (?, ?, ?, ?)',
   )
+  const insertMeans = database.query(
+    'INSERT OR REPLACE INTO learned_means (node, latency_ms, tokens_per_second, samples, saved_at) VALUES (?, ?, ?, ?, ?)',
+  )
+  const insertRatio = database.query(
+    'INSERT OR REPLACE INTO learned_ratios (model, bytes, tokens, samples, saved_at) VALUES (?, ?, ?, ?, ?)',
+  )
+
+  const writePair = (pair: LearnedPair, at: number): void => {
+    const { node, model, serviceMs, services, loadMs, loads } = pair
+    insertPair.run(node, model, serviceMs ?? null, services, loadMs ?? null, loads, JSON.stringify(detailOf(pair)), at)
+  }
+
+  /** Changed and not written yet; the latest of each. */
+  const pending = {
+    pairs: new Map<string, LearnedPair>(),
+    rates: new Map<string, LearnedRate>(),
+    means: new Map<string, LearnedMeans>(),
+    ratios: new Map<string, TokenRatio>(),
+  }
 
   return {
-    insertPair: ({ node, model, serviceMs, services, loadMs, loads }: LearnedPair, at: number): void => {
-      insertPair.run(node, model, serviceMs ?? null, services, loadMs ?? null, loads, at)
+    remember: ({ pairs = [], rates = [], means = [], ratios = [] }: Partial<Learned>): void => {
+      for (const pair of pairs) pending.pairs.set(`${pair.node}\0${pair.model}`, pair)
+      for (const rate of rates) pending.rates.set(rate.node, rate)
+      for (const mean of means) pending.means.set(mean.node, mean)
+      for (const ratio of ratios) pending.ratios.set(ratio.model, ratio)
     },
-    insertRate: ({ node, gbPerSecond, loads }: LearnedRate, at: number): void => {
-      insertRate.run(node, gbPerSecond, loads, at)
+    /** Writes what is remembered; `forget` follows once that is on disk. */
+    write: (at: number): void => {
+      for (const pair of pending.pairs.values()) writePair(pair, at)
+      for (const { node, gbPerSecond, loads } of pending.rates.values()) insertRate.run(node, gbPerSecond, loads, at)
+      for (const { node, latencyMs, tokensPerSecond, samples } of pending.means.values())
+        insertMeans.run(node, latencyMs, tokensPerSecond ?? null, samples, at)
+      for (const { model, bytes, tokens, samples } of pending.ratios.values())
+        insertRatio.run(model, bytes, tokens, samples, at)
+    },
+    forget: (): void => {
+      for (const map of Object.values(pending)) map.clear()
     },
     load: (): Learned => ({
       pairs: newest<PairRow>(database, 'learned_pairs').map(toPair),
@@ -40,10 +86,22 @@ export const learnedTables = (database: Database) => {
         gbPerSecond: gb_per_second,
         loads,
       })),
+      means: newest<MeansRow>(database, 'learned_means').map(({ node, latency_ms, tokens_per_second, samples }) => ({
+        node,
+        latencyMs: latency_ms,
+        ...(tokens_per_second !== null && { tokensPerSecond: tokens_per_second }),
+        samples,
+      })),
+      ratios: newest<TokenRatio>(database, 'learned_ratios').map(({ model, bytes, tokens, samples }) => ({
+        model,
+        bytes,
+        tokens,
+        samples,
+      })),
     }),
     /** Deletes what `load` would not give anyway. */
     prune: (): void => {
-      for (const table of ['learned_pairs', 'learned_rates'] as const) {
+      for (const table of TABLES) {
         database.run(
           `DELETE FROM ${table} WHERE saved_at < (SELECT saved_at FROM ${table} ORDER BY saved_at DESC LIMIT 1 OFFSET ${MAX_PAIRS - 1})`,
         )
@@ -53,14 +111,22 @@ export const learnedTables = (database: Database) => {
 }
 
 /** Least recently saved first, as the samples expect them. */
-const newest = <Row>(database: Database, table: 'learned_pairs' | 'learned_rates'): Row[] =>
+const newest = <Row>(database: Database, table: Table): Row[] =>
   database.query<Row, []>(`SELECT * FROM ${table} ORDER BY saved_at DESC LIMIT ${MAX_PAIRS}`).all().reverse()
 
-const toPair = ({ node, model, service_ms, services, load_ms, loads }: PairRow): LearnedPair => ({
+const detailOf = ({ window, prefill, decode, parallelism }: LearnedPair): Detail => ({
+  ...(window && { window }),
+  ...(prefill && { prefill }),
+  ...(decode && { decode }),
+  ...(parallelism && { parallelism }),
+})
+
+const toPair = ({ node, model, service_ms, services, load_ms, loads, detail }: PairRow): LearnedPair => ({
   node,
   model,
   ...(service_ms !== null && { serviceMs: service_ms }),
   services,
   ...(load_ms !== null && { loadMs: load_ms }),
   loads,
+  ...(detail === null ? {} : (JSON.parse(detail) as Detail)),
 })

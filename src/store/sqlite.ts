@@ -1,11 +1,12 @@
 import type { DecisionRecord } from '../domain/record'
 import { recordMatches } from '../domain/record-keys'
-import type { LearnedPair, LearnedRate } from '../learning/service-times'
 import type { Clock } from '../ports/clock'
 import type { DecisionQuery } from '../ports/decisions'
 import { openDatabase } from './open-database'
+import { identitiesTable } from './sqlite-identities'
 import { learnedTables } from './sqlite-learned'
 import { recordIn, type RecordRow, recordsTable, rowOf } from './sqlite-records'
+import { usageTable } from './sqlite-usage'
 import { MAX_LIST, type Store } from './store'
 
 export interface StoreOptions {
@@ -40,11 +41,9 @@ export const openStore = (options: StoreOptions): Store => {
   const database = openDatabase(path)
   const records = recordsTable(database)
   const learned = learnedTables(database)
-  const pending = {
-    records: new Map<string, RecordRow>(),
-    pairs: new Map<string, LearnedPair>(),
-    rates: new Map<string, LearnedRate>(),
-  }
+  const usage = usageTable(database)
+  const identities = identitiesTable(database)
+  const pending = { records: new Map<string, RecordRow>() }
   let flushTimer: unknown
   let lost = 0
   let problem: string | undefined
@@ -52,8 +51,9 @@ export const openStore = (options: StoreOptions): Store => {
   const writeBatch = database.transaction((batch: readonly RecordRow[]) => {
     const now = clock.now()
     for (const row of batch) records.insert(row)
-    for (const pair of pending.pairs.values()) learned.insertPair(pair, now)
-    for (const rate of pending.rates.values()) learned.insertRate(rate, now)
+    learned.write(now)
+    usage.write()
+    identities.write()
   })
 
   /** Whether everything of the batch is on disk. */
@@ -67,8 +67,9 @@ export const openStore = (options: StoreOptions): Store => {
     }
     problem = undefined
     for (const { id } of batch) pending.records.delete(id)
-    pending.pairs.clear()
-    pending.rates.clear()
+    learned.forget()
+    usage.forget()
+    identities.forget()
     return true
   }
 
@@ -84,7 +85,10 @@ export const openStore = (options: StoreOptions): Store => {
   const prune = (): void => {
     const deleted = attempt(() => records.deleteBefore(clock.now() - options.keepTracesMs, PRUNE_ROWS)) ?? 0
     const isMore = deleted === PRUNE_ROWS
-    if (!isMore) attempt(learned.prune)
+    if (!isMore) {
+      attempt(learned.prune)
+      attempt(() => usage.prune(clock.now()))
+    }
     pruneTimer = clock.setTimeout(prune, isMore ? PRUNE_PAUSE_MS : PRUNE_EVERY_MS)
   }
   let pruneTimer = clock.setTimeout(prune, PRUNE_PAUSE_MS)
@@ -124,10 +128,23 @@ export const openStore = (options: StoreOptions): Store => {
     last: () => list({ limit: 1 })[0],
     list,
     learned: {
-      load: () => attempt(learned.load) ?? { pairs: [], rates: [] },
-      save: ({ pairs, rates }) => {
-        for (const pair of pairs) pending.pairs.set(`${pair.node}\0${pair.model}`, pair)
-        for (const rate of rates) pending.rates.set(rate.node, rate)
+      load: () => attempt(learned.load) ?? { pairs: [], rates: [], means: [], ratios: [] },
+      save: (changed) => {
+        learned.remember(changed)
+        schedule(FLUSH_EVERY_MS)
+      },
+    },
+    identities: {
+      load: () => attempt(identities.load) ?? [],
+      save: (lineage) => {
+        identities.remember(lineage)
+        schedule(FLUSH_EVERY_MS)
+      },
+    },
+    usage: {
+      load: () => attempt(usage.load) ?? [],
+      save: (row) => {
+        usage.remember(row)
         schedule(FLUSH_EVERY_MS)
       },
     },

@@ -1,6 +1,8 @@
 import type { DecisionRecord } from '../domain/record'
-import type { Learned } from '../learning/service-times'
+import type { Learned } from '../learning/learned'
 import type { Decisions } from '../ports/decisions'
+import type { KeyUsage } from '../ports/usage'
+import type { IdentityStore } from '../ports/identities'
 
 /** What outlives a request, and with SQLite the process: settled decision records and learned means. */
 export interface Store extends Decisions {
@@ -10,7 +12,15 @@ export interface Store extends Decisions {
     /** Read once at start. */
     load(): Learned
     /** Takes changed aggregates; the latest of each pair is written with the next batch. */
-    save(changed: Learned): void
+    save(changed: Partial<Learned>): void
+  }
+  /** Which weights the names of models stand for; written with the next batch. */
+  readonly identities: IdentityStore
+  readonly usage: {
+    /** Read once at start. */
+    load(): readonly KeyUsage[]
+    /** Takes the row of a day that changed; the latest is written with the next batch. */
+    save(row: KeyUsage): void
   }
   /** Records and learned rows that could not be written, and why the last time. */
   trouble(): { readonly lost: number; readonly message?: string }

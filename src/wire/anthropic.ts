@@ -103,10 +103,17 @@ const decode = (arrival: Arrival): Exchange => {
   }
 }
 
-/** What `POST /v1/messages/count_tokens` answers: an estimate that wakes no model. Throws `invalid_request`. */
-export const countTokens = (body: Uint8Array): { readonly input_tokens: number } => ({
-  input_tokens: estimateTokens(peekMessages(body).body),
-})
+/**
+ * What `POST /v1/messages/count_tokens` answers: an estimate that wakes no model, by the model's own bytes per token where
+ * these were measured. Throws `invalid_request`.
+ */
+export const countTokens = (
+  bytes: Uint8Array,
+  bytesPerToken: (model: string) => number | undefined = () => undefined,
+): { readonly input_tokens: number } => {
+  const { body } = peekMessages(bytes)
+  return { input_tokens: estimateTokens(body, bytesPerToken(body.model)) }
+}
 
 export const anthropic: Dialect = {
   name: 'anthropic',

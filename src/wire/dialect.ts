@@ -1,5 +1,5 @@
 import type { RouterError } from '../domain/errors'
-import type { DialectName, Job } from '../domain/job'
+import type { DialectName, Job, Priority } from '../domain/job'
 import type { Exchange } from './exchange'
 
 /** What the HTTP layer found out before the dialect looks at the body. */
@@ -11,9 +11,11 @@ export interface Arrival {
   readonly body: Uint8Array
   /** Leaves Claude Code's billing header in the prompt; default: it is taken out. */
   readonly keepBillingHeader?: boolean
+  /** What the caller may have of a priority that its body asks for; absent: all. */
+  readonly cap?: (asked: Priority) => Priority
   /** From the key and the X-Fleet-* headers. */
   readonly context: Pick<Job, 'priority' | 'tags'> &
-    Partial<Pick<Job, 'pin' | 'session' | 'key' | 'clientRequestId' | 'deadlineAt'>>
+    Partial<Pick<Job, 'pin' | 'fallback' | 'session' | 'key' | 'policy' | 'clientRequestId' | 'deadlineAt'>>
 }
 
 export interface InferenceRoute {

@@ -7,7 +7,7 @@ export type NodeDialect = 'openai' | 'ollama' | 'anthropic'
 
 /** What goes to the node. Header names are lower case; credentials are added by the gateway, never here. */
 export interface UpstreamRequest {
-  readonly method: 'POST' | 'GET'
+  readonly method: 'POST' | 'GET' | 'DELETE' | 'HEAD'
   /** From the server root, e.g. `/v1/chat/completions`. */
   readonly path: string
   readonly headers: Readonly<Record<string, string>>
@@ -21,6 +21,8 @@ export interface Usage {
   readonly tokensIn?: number
   readonly tokensOut?: number
   readonly cachedIn?: number
+  /** The answer ran out of tokens before anything but thinking was said. */
+  readonly thinkingExhausted?: true
 }
 
 /**
@@ -72,8 +74,8 @@ export interface Exchange {
     /** What the model can do there, where the node tells. */
     readonly capabilities?: readonly Capability[]
   }): UpstreamRequest
-  /** Fresh state for the answer to that request. */
-  reply(request: UpstreamRequest, model: string, timing: Timing): ReplyTransform
+  /** Fresh state for the answer to that request; `contentType` as the node tells it. */
+  reply(request: UpstreamRequest, model: string, timing: Timing, contentType?: string): ReplyTransform
   /** The node's own 4xx, in the client's dialect: whole body given. */
   rejection(
     request: UpstreamRequest,
@@ -82,6 +84,9 @@ export interface Exchange {
   ): { readonly status: number; readonly contentType: string; readonly body: Uint8Array }
   /** An error that ends a stream in-band; framed so that it stands alone even after a half line. */
   inBandError(error: RouterError): Uint8Array
-  /** What a client that waits for its stream may be sent without it counting as an answer; absent where there is nothing. */
-  readonly keepAlive?: () => Uint8Array
+  /**
+   * What a client that waits for its stream may be sent without it counting as an answer; absent where there is nothing.
+   * `note` says for people what is being waited for, one line, where the protocol has a place for it.
+   */
+  readonly keepAlive?: (note?: string) => Uint8Array
 }

@@ -1,16 +1,14 @@
 import type { Capability, DialectName, Job } from '../domain/job'
+import { tokensOf } from '../domain/tokens'
 import type { Arrival } from './dialect'
 import type { BodyFacts } from './peek'
 import { sessionOf } from './session'
 
-/** Until a model's own ratio has been measured. */
-const bytesPerToken = 4
-/** What a picture costs in the prompt, whatever its size: models scale it to a fixed number of patches. */
-const tokensPerImage = 768
+const promptBytesOf = ({ textBytes, toolBytes }: BodyFacts): number => textBytes + toolBytes
 
 /** Tokens of the prompt, by its bytes and pictures. */
-export const estimateTokens = (facts: BodyFacts): number =>
-  Math.ceil((facts.textBytes + facts.toolBytes) / bytesPerToken) + facts.images * tokensPerImage
+export const estimateTokens = (facts: BodyFacts, bytesPerToken?: number): number =>
+  tokensOf(promptBytesOf(facts), facts.images, bytesPerToken)
 
 const needsOf = (facts: BodyFacts): Capability[] => [
   ...(facts.images > 0 ? (['vision'] as const) : []),
@@ -36,6 +34,7 @@ export const jobOf = (
     stream: facts.stream ?? kind.streams,
     needs: needsOf(facts),
     promptTokens: { value: estimateTokens(facts), basis: 'estimated' },
+    promptBytes: promptBytesOf(facts),
     arrivedAt: arrival.at,
     ...(contextTokens !== undefined && contextTokens > 0 && { contextTokens }),
     ...(session !== undefined && { session }),

@@ -6,7 +6,7 @@ import type { Json } from './json/values'
 import { compact } from './json/values'
 import type { Gathered, ReplyWriter } from './replies'
 import { emptyAnswer, gather } from './replies'
-import { rfc3339 } from './time'
+import { nanoseconds, rfc3339 } from './time'
 
 export interface OllamaAnswer {
   /** As the client asked for it. */
@@ -20,11 +20,6 @@ interface Said {
   readonly reasoning?: string
   readonly calls?: readonly Json[]
 }
-
-const nanosecondsPerMs = 1e6
-
-/** Integer nanoseconds, at least one: clients divide by them, and Ollama leaves out zeros. */
-const nanoseconds = (ms: number): number => Math.max(1, Math.round(ms * nanosecondsPerMs))
 
 const writeCalls = ({ calls }: Gathered): Json[] =>
   calls.map((call, index) => ({

@@ -1,4 +1,4 @@
-/** The Ollama dialect: `POST /api/chat` and `POST /api/generate`. */
+/** The Ollama dialect: its list of endpoints, with `POST /api/chat` and `POST /api/generate`. */
 import { RouterError } from '../domain/errors'
 import type { Job } from '../domain/job'
 import type { ChatRequest } from './canonical'
@@ -11,6 +11,7 @@ import { jobOf } from './job'
 import type { Json } from './json/values'
 import { booleanAt, parseBody, stringAt } from './json/values'
 import { createWholeFramer } from './lines'
+import { ollamaEmbeddings } from './ollama-embeddings'
 import { readOllamaChat, readOllamaGenerate } from './ollama-request'
 import { createOllamaStreamWriter, createOllamaWholeWriter } from './ollama-writer'
 import { createOpenAiReader } from './openai-reader'
@@ -149,6 +150,6 @@ const route = (endpoint: Endpoint): InferenceRoute => ({
 
 export const ollama: Dialect = {
   name: 'ollama',
-  inference: [route(chat), route(generate)],
+  inference: [route(chat), route(generate), ...ollamaEmbeddings],
   refuse: (error) => errorResponse('ollama', error),
 }

@@ -59,6 +59,9 @@ const readCall = (call: unknown): ToolCall[] => {
   return [{ ...id, name: String(call.function.name), arguments: argumentsText(call.function.arguments) }]
 }
 
+/** The call of a client from before there were several at once. */
+const readLegacyCall = ({ function_call: call }: Json): ToolCall[] => readCall({ function: call })
+
 const readMessage = (entry: unknown, index: number): Message => {
   const param = `messages[${index}]`
   if (!isObject(entry)) throw invalid(`"${param}" must be an object.`, param)
@@ -68,7 +71,7 @@ const readMessage = (entry: unknown, index: number): Message => {
   return {
     role,
     parts: readContent(entry.content, `${param}.content`),
-    calls: arrayAt(entry, 'tool_calls', `${param}.tool_calls`).flatMap(readCall),
+    calls: [...arrayAt(entry, 'tool_calls', `${param}.tool_calls`).flatMap(readCall), ...readLegacyCall(entry)],
     ...(typeof reasoning === 'string' && reasoning !== '' && { reasoning }),
     ...(typeof entry.tool_call_id === 'string' && { callId: entry.tool_call_id }),
     ...(role === 'tool' && typeof entry.name === 'string' && { toolName: entry.name }),

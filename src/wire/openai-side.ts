@@ -42,12 +42,13 @@ export const nodeError =
   (message: string): string =>
     inBand(job, new RouterError('upstream_failed', message))
 
-const comment = encode(': waiting\n\n')
+/** Clients pass over comments. */
+const comment = (note = 'waiting'): Uint8Array => encode(`: fleet ${note}\n\n`)
 
 /** The members of an exchange that are the same for both endpoints. */
 export const commonOf = (job: Job): Pick<Exchange, 'job' | 'rejection' | 'inBandError' | 'keepAlive'> => ({
   job,
   rejection: (request, status, body) => rejectionOf('openai', job.id, request.dialect === 'openai', status, body),
   inBandError: (error) => encode(inBand(job, error)),
-  ...(job.stream && { keepAlive: () => comment }),
+  ...(job.stream && { keepAlive: comment }),
 })

@@ -122,10 +122,11 @@ const createAnswer = ({ request, toolbox }: ResponsesAnswer) => {
       calls.set(event.index, item)
       return [...closed, ...forms[item.kind].begin(item), ...grow(item, event.arguments)]
     },
-    /** Closes all that is open; an answer without anything in it is an empty message. */
+    /** Closes all that is open; what was begun last is as whole as the answer. One without anything is an empty message. */
     end(status: Item['status']): readonly ItemEvent[] {
       const empty = items.length === 0 ? forms.message.begin(begin('message')) : []
-      return [...empty, ...items.flatMap((item) => finish(item, status))]
+      const last = items.at(-1)
+      return [...empty, ...items.flatMap((item) => finish(item, item === last ? status : 'completed'))]
     },
   }
 }

@@ -27,3 +27,8 @@ export const rfc3339 = (ms: number): string => {
   const clock = time.map((part) => pad(part, 2)).join(':')
   return `${pad(year, 4)}-${pad(month, 2)}-${pad(day, 2)}T${clock}.${pad(rest % 1_000, 3)}Z`
 }
+
+const nanosecondsPerMs = 1e6
+
+/** Integer nanoseconds, at least one: clients divide by them, and Ollama leaves out zeros. */
+export const nanoseconds = (ms: number): number => Math.max(1, Math.round(ms * nanosecondsPerMs))

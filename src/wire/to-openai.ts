@@ -1,8 +1,8 @@
 /** The canonical request -> OpenAI's `POST /v1/chat/completions`, and Ollama's raw prompts -> `POST /v1/completions`. */
-import type { ChatRequest, Effort, Message, Part, ToolCall, ToolChoice } from './canonical'
+import type { ChatRequest, Effort, Message, Part, ToolCall } from './canonical'
 import { callId } from './calls'
 import type { Json } from './json/values'
-import { compact } from './json/values'
+import { compact, isObject } from './json/values'
 import { pictureUrl } from './pictures'
 
 export interface OpenAiTarget {
@@ -62,10 +62,15 @@ const writeMessage = (message: Message): Json =>
     tool_call_id: message.callId,
   })
 
-const writeToolChoice = (choice: ToolChoice | undefined): unknown => {
-  if (choice === undefined) return undefined
-  if (choice.kind !== 'only') return choice.kind
-  return choice.names.length === 1 ? { type: 'function', function: { name: choice.names[0] } } : 'required'
+/** Where only some may be called, the others are not offered: several cannot be named in a choice. */
+const writeTools = ({ tools, toolChoice }: ChatRequest): Json => {
+  if (tools.length === 0 || toolChoice === undefined) return tools.length === 0 ? {} : { tools }
+  if (toolChoice.kind !== 'only') return { tools, tool_choice: toolChoice.kind }
+  const { names, required } = toolChoice
+  const [name] = names
+  if (required && names.length === 1) return { tools, tool_choice: { type: 'function', function: { name } } }
+  const allowed = tools.filter((tool) => isObject(tool.function) && names.includes(String(tool.function.name)))
+  return allowed.length === 0 ? {} : { tools: allowed, tool_choice: required ? 'required' : 'auto' }
 }
 
 const writeFormat = (format: ChatRequest['format']): Json | undefined => {
@@ -104,8 +109,7 @@ export const writeOpenAiChat = (request: ChatRequest, target: OpenAiTarget): Jso
   compact({
     model: target.model,
     messages: withIds(request.messages, target.request).map(writeMessage),
-    tools: request.tools.length > 0 ? request.tools : undefined,
-    tool_choice: writeToolChoice(request.toolChoice),
+    ...writeTools(request),
     parallel_tool_calls: request.parallelCalls,
     ...request.sampling,
     ...writeLimit(request.maxTokens),

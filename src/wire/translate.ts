@@ -32,6 +32,7 @@ export const translate = (translation: Translation): ReplyTransform => {
   let ended = false
   let problem: ReturnType<ReplyTransform['problem']>
   let usage: Usage = {}
+  const seen = { thinking: false, answer: false, length: false }
 
   const note = (event: ReplyEvent): void => {
     if (event.type === 'usage') {
@@ -44,6 +45,9 @@ export const translate = (translation: Translation): ReplyTransform => {
       return
     }
     if (event.type === 'finish' || event.type === 'done') finished = true
+    if (event.type === 'finish') seen.length = event.reason === 'length'
+    else if (event.type === 'reasoning') seen.thinking = true
+    else if (event.type === 'text' || event.type === 'call') seen.answer = true
     begun = true
     head = undefined
   }
@@ -95,6 +99,6 @@ export const translate = (translation: Translation): ReplyTransform => {
     complete: () => finished && problem === undefined,
     problem: () => problem,
     begun: () => begun,
-    usage: () => usage,
+    usage: () => (seen.length && seen.thinking && !seen.answer ? { ...usage, thinkingExhausted: true } : usage),
   }
 }

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import type { NodeReport } from '../../src/domain/node'
-import { host } from '../support/host'
+import { host, noSamples } from '../support/host'
 
 /** An engine that tells what it holds and loads only by a request. */
 const jit = (...resident: string[]): NodeReport => ({
@@ -93,14 +93,7 @@ test('the load is over when its request failed, and the next one begins it anew'
 
 test('what a load took is learned from the report that first shows the model', async () => {
   const learned: unknown[] = []
-  const samples = {
-    addService: () => {},
-    addLoad: (...load: unknown[]) => void learned.push(load),
-    service: () => undefined,
-    loadMs: () => undefined,
-    p75: () => undefined,
-    nodeMeans: () => undefined,
-  }
+  const samples = { ...noSamples(), addLoad: (...load: unknown[]) => void learned.push(load) }
   const { clock, gateway, ready, submit } = host({ a: jit() }, { describe, samples })
   await ready()
 

@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'bun:test'
 import type { NodeReport } from '../../src/domain/node'
-import { host, resident } from '../support/host'
+import { host, noSamples, resident } from '../support/host'
 
 const MINUTE = 60_000
 const broken = { class: 'status', message: 'the node answered 500', status: 500 } as const
@@ -263,14 +263,7 @@ describe('BL-H12 the list of models is fine and every generation hangs', () => {
     const fleet = host(
       { a: wedged },
       {
-        samples: {
-          addService: () => {},
-          addLoad: () => {},
-          service: () => usual,
-          p75: () => undefined,
-          nodeMeans: () => undefined,
-          loadMs: () => undefined,
-        },
+        samples: { ...noSamples(), service: () => usual },
       },
     )
     await fleet.ready()

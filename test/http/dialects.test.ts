@@ -27,7 +27,7 @@ const secrets = {
   upgrade: 'websocket',
 }
 
-test.each(['/v1/chat/completions', '/api/chat', '/api/generate'])(
+test.each(['/v1/chat/completions', '/api/chat', '/api/generate', '/v1/messages'])(
   'BL-A01: nothing that the client proved itself with at %s goes on to a node',
   async (path) => {
     const sent: UpstreamRequest[] = []
@@ -55,6 +55,10 @@ test.each(['/v1/chat/completions', '/api/chat', '/api/generate'])(
 
 test.each([
   ['/v1/chat/completions', { error: { type: 'rate_limit_error' }, fleet: { code: 'queue_full', request_id: 'req_1' } }],
+  [
+    '/v1/messages',
+    { type: 'error', error: { type: 'rate_limit_error' }, fleet: { code: 'queue_full', request_id: 'req_1' } },
+  ],
   ['/api/chat', { error: 'full', fleet: { code: 'queue_full', request_id: 'req_1' } }],
 ])('a refusal at %s has the shape of its dialect and says when to come back', async (path, shape) => {
   const { post } = host({
@@ -69,7 +73,7 @@ test.each([
   expect(await response.json()).toMatchObject(shape)
 })
 
-test.each(['/v1/chat/completions', '/api/chat', '/api/generate'])(
+test.each(['/v1/chat/completions', '/api/chat', '/api/generate', '/v1/messages'])(
   'a body at %s that is not JSON is the fault of the client',
   async (path) => {
     const { post, jobs, warnings } = host({ dialects })

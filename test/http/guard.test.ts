@@ -3,6 +3,7 @@ import { createGuard } from '../../src/http/guard'
 import { isLoopbackAddress } from '../../src/http/origin'
 import { native } from '../../src/http/refuser'
 import type { Route } from '../../src/http/route'
+import { testConfig } from '../support/host'
 
 const route = (access: Route['access']): Route => ({
   method: 'GET',
@@ -12,7 +13,8 @@ const route = (access: Route['access']): Route => ({
   handle: () => new Response(),
 })
 
-const server = { host: '127.0.0.1', port: 11_435, maxBodyBytes: 1, shutdownGraceMs: 1, stripBillingHeader: true }
+const { server: defaults } = testConfig()
+const server = { ...defaults, port: 11_435 }
 const guard = createGuard({ server, auth: { mode: 'open', keys: [] } }, 'inst-1')
 
 test('without keys, metrics are refused to other machines, and model lists are not', () => {

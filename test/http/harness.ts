@@ -1,3 +1,4 @@
+import { DEFAULT_PRIORITIES } from '../../src/domain/config'
 import type { RouterError } from '../../src/domain/errors'
 import type { Job } from '../../src/domain/job'
 import type { DecisionRecord } from '../../src/domain/record'
@@ -128,6 +129,7 @@ export interface Setup {
   readonly metrics?: ServerDeps['metrics']
   readonly discovery?: boolean
   readonly replyHeaders?: ServerDeps['replyHeaders']
+  readonly bytesPerToken?: ServerDeps['bytesPerToken']
 }
 
 /** A server over a stub fleet, with what went through it. */
@@ -145,10 +147,14 @@ export const host = (setup: Setup = {}) => {
       jobs.push(job)
       return setup.submit ? setup.submit(job, signal) : Promise.resolve(json({ ok: true }))
     },
+    headersSent: () => {},
+    running: () => 0,
     overview: () => overview,
     descriptions: () => [],
     nodes: () => [nodeView('box')],
+    learned: (name) => (name === 'box' ? { samples: 3, latencyMs: 900, models: [] } : undefined),
     models: () => [modelView('qwen:7b')],
+    chainOf: (asked) => [asked],
     queues: () => [],
     waiters: () => [],
     actors: () => [],
@@ -170,11 +176,14 @@ export const host = (setup: Setup = {}) => {
         port: setup.port ?? 0,
         maxBodyBytes: setup.maxBodyBytes ?? 64_000_000,
         shutdownGraceMs: 1_000,
+        holdHeadersMs: 0,
+        loadingNotes: 'comment',
         stripBillingHeader: true,
       },
       auth: setup.auth ?? { mode: 'open', keys: [] },
+      priorities: DEFAULT_PRIORITIES,
       discovery: { local: setup.discovery ?? true, everyMs: 30_000 },
-      metrics: { enabled: true, maxModels: 200 },
+      metrics: { enabled: true, maxModels: 200, perKey: false },
     },
     fleet,
     decisions: {
@@ -186,6 +195,8 @@ export const host = (setup: Setup = {}) => {
           .filter((one) => model === undefined || one.asked.model === model)
           .slice(0, limit),
     },
+    usage: { of: () => [] },
+    manage: async () => json({ ok: true }),
     dialects: setup.dialects ?? [
       stubDialect('openai', '/v1/chat/completions', arrivals),
       stubDialect('ollama', '/api/chat', arrivals),
@@ -193,6 +204,7 @@ export const host = (setup: Setup = {}) => {
     exchanges,
     replyHeaders: setup.replyHeaders ?? (() => ({})),
     ...(setup.metrics ? { metrics: setup.metrics } : {}),
+    ...(setup.bytesPerToken ? { bytesPerToken: setup.bytesPerToken } : {}),
     random: { next: () => 0, id: (prefix) => `${prefix}_${++ids}` },
     clock: { now: () => 1_000_000, setTimeout: () => 0, clearTimeout: () => {} },
     instance: 'inst-1',

@@ -82,9 +82,12 @@ test('BL-H11: model lists come from what is known, without asking a node', async
   expect(submitted).toBe(0)
 })
 
-test.each(['/api/pull', '/api/push', '/api/create', '/api/copy'])('%s is not offered', async (path) => {
-  const response = await host({ fleet }).post(path, { model: 'x' })
+test.each(['/api/pull', '/api/push', '/api/create', '/api/copy'])(
+  '%s without an Ollama node to do it on is refused, with what to name',
+  async (path) => {
+    const response = await host({ fleet }).post(path, { model: 'x', source: 'x' })
 
-  expect(response.status).toBeGreaterThanOrEqual(400)
-  expect(await response.text()).toContain('on the node itself')
-})
+    expect(response.status).toBe(400)
+    expect((await response.json()) as object).toMatchObject({ fleet: { code: 'not_supported' } })
+  },
+)

@@ -98,7 +98,26 @@ export const anthropicMessages: Shape = {
   isWhole: (body) => sseRecords(body).at(-1)?.type === 'message_stop',
 }
 
-export const shapes = [openAiChat, ollamaChat, ollamaGenerate, anthropicMessages] as const
+/** An error is inside the response object there; beside it as well, it is found where the others have it. */
+const responseRecords = (body: string): Json[] =>
+  sseRecords(body).map((event) =>
+    event.type === 'response.failed' ? { ...event, error: event.response.error } : event,
+  )
+
+export const openAiResponses: Shape = {
+  name: 'OpenAI responses',
+  path: '/v1/responses',
+  body: ({ model = 'm', stream = true, prompt = 'hi', more }) => ({ model, stream, input: prompt, ...more }),
+  text: (body) =>
+    sseRecords(body)
+      .filter(({ type }) => type === 'response.output_text.delta')
+      .map(({ delta }) => delta)
+      .join(''),
+  records: responseRecords,
+  isWhole: (body) => sseRecords(body).at(-1)?.type === 'response.completed',
+}
+
+export const shapes = [openAiChat, ollamaChat, ollamaGenerate, anthropicMessages, openAiResponses] as const
 export const kinds = ['llamacpp', 'ollama', 'openai'] as const satisfies readonly FakeKind[]
 
 /** Every client shape on every kind of node: pass-through and translation both ways. */
@@ -142,7 +161,7 @@ export const asked = ({ log }: { readonly log: readonly LoggedRequest[] }): read
   log.filter(({ method, path, body }) => {
     const prompt = body as { messages?: unknown[]; prompt?: string } | undefined
     const empty = path === '/api/generate' && !prompt?.prompt
-    return method === 'POST' && /chat|generate|completions/.test(path) && !empty
+    return method === 'POST' && /chat|generate|completions|messages/.test(path) && !empty
   })
 
 /** A client without a library: what it sends and when it reads is in the hands of the test. */

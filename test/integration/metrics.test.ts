@@ -32,6 +32,8 @@ test(
         await done(chat())
         // Cold: another model has to go for it.
         await done(ollama({ model: 'n' }))
+        // Another model stands in.
+        await done(chat({ model: 'nobody-has-it', headers: { 'x-fleet-fallback': 'm' } }))
         // Tried on a node that fails, then elsewhere.
         b?.faults.add({ type: 'reset', times: 1 })
         await done(chat())
@@ -72,7 +74,7 @@ test(
         const names = allFamilies(createFamilies()).map(({ name }) => name)
         expect(names.filter((name) => !present.has(name))).toEqual([])
         expect(sumBy(page, 'fleet_requests_total', 'outcome')).toEqual({
-          completed: 5,
+          completed: 6,
           client_disconnected: 1,
           rejected: 1,
           incomplete: 1,

@@ -3,7 +3,19 @@ import type { FakeKind } from '../../src/sim/fake/options'
 import { fastModel } from '../support/fakes'
 import type { Bench } from '../support/router'
 import { answer, chunk, LAST_CHUNK, startRawServer } from '../support/raw-server'
-import { ask, asked, type Json, kinds, ollamaChat, openAiChat, pairs, quietly, settledRecord, shapes } from './clients'
+import {
+  anthropicMessages,
+  ask,
+  asked,
+  type Json,
+  kinds,
+  ollamaChat,
+  openAiChat,
+  pairs,
+  quietly,
+  settledRecord,
+  shapes,
+} from './clients'
 
 const FOUR_WORDS = () => 'one two three four'
 
@@ -16,7 +28,10 @@ const preamble = (kind: FakeKind): number => (kind === 'ollama' ? 0 : 1)
 const errorsIn = (records: Json[]): Json[] => records.filter(({ error }) => error !== undefined)
 
 const finishes = (records: Json[]): Json[] =>
-  records.filter(({ done, choices }) => done === true || typeof choices?.[0]?.finish_reason === 'string')
+  records.filter(
+    ({ type, done, choices }) =>
+      done === true || type === 'message_stop' || typeof choices?.[0]?.finish_reason === 'string',
+  )
 
 /** How often the breaker of a node has something against it. */
 const breakerCount = (bench: Bench, node: string): number => {
@@ -145,7 +160,9 @@ describe('an error that is dressed as an answer', () => {
         expect(reply.headers.get('content-type')).toContain('application/json')
         expect(body).not.toContain('<html')
         const { error, fleet } = JSON.parse(body)
-        if (shape === openAiChat) expect(error).toMatchObject({ type: 'server_error', code: 'upstream_failed' })
+        if (shape.name.startsWith('OpenAI'))
+          expect(error).toMatchObject({ type: 'server_error', code: 'upstream_failed' })
+        else if (shape === anthropicMessages) expect(error).toMatchObject({ type: 'api_error' })
         else expect(error).toBeString()
         expect(fleet.message).toContain('on a')
       }

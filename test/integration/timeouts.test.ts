@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import type { Samples } from '../../src/ports/samples'
 import { fastModel, slowModel, until } from '../support/fakes'
-import { host, resident } from '../support/host'
+import { host, noSamples, resident } from '../support/host'
 import {
   ask,
   asked,
@@ -179,15 +179,10 @@ describe('a hung node', () => {
 describe('the deadline of a load', () => {
   const SIZE_GB = 70
   const cold = { models: [{ name: 'm', sizeGb: SIZE_GB }], resident: [], canLoad: true, canUnload: true }
-  const measured = (gbPerSecond: number): Samples =>
-    ({
-      addService: () => {},
-      addLoad: () => {},
-      service: () => undefined,
-      loadMs: (_node: string, _model: string, sizeGb = 0) => ({ meanMs: (sizeGb / gbPerSecond) * 1_000, samples: 3 }),
-      node: () => undefined,
-      servicePercentile: () => undefined,
-    }) as unknown as Samples
+  const measured = (gbPerSecond: number): Samples => ({
+    ...noSamples(),
+    loadMs: (_node: string, _model: string, sizeGb = 0) => ({ meanMs: (sizeGb / gbPerSecond) * 1_000, samples: 3 }),
+  })
 
   /** A load that takes so long, in ms; how the request ended. */
   const loading = async (tookMs: number, samples?: Samples) => {

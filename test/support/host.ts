@@ -1,4 +1,4 @@
-import type { Config } from '../../src/domain/config'
+import { type Config, DEFAULT_PRIORITIES } from '../../src/domain/config'
 import type { Fact, Failure } from '../../src/domain/facts'
 import type { Job } from '../../src/domain/job'
 import type { NodeDescription, NodeReport } from '../../src/domain/node'
@@ -11,6 +11,7 @@ import type {
   ReplyListener,
   ReplySummary,
 } from '../../src/ports/node-gateway'
+import { createSamples } from '../../src/learning/service-times'
 import type { Samples } from '../../src/ports/samples'
 import { seededRandom } from '../../src/sim/seeded-random'
 import { VirtualClock } from '../../src/sim/virtual-clock'
@@ -19,11 +20,20 @@ import { startFleet } from '../../actors'
 /** A configuration with the product's defaults. */
 export const testConfig = (change: { [K in keyof Config]?: Partial<Config[K]> } = {}): Config => {
   const base: Config = {
-    server: { host: '127.0.0.1', port: 0, maxBodyBytes: 64e6, shutdownGraceMs: 60_000, stripBillingHeader: true },
+    server: {
+      host: '127.0.0.1',
+      port: 0,
+      maxBodyBytes: 64e6,
+      shutdownGraceMs: 60_000,
+      holdHeadersMs: 10_000,
+      loadingNotes: 'comment',
+      stripBillingHeader: true,
+    },
     auth: { mode: 'open', keys: [] },
     discovery: { local: false, everyMs: 30_000 },
     nodes: [],
     policy: { use: 'residency', holdTimeoutMs: 30_000, rescoreEveryMs: 2_000, retries: 2 },
+    priorities: DEFAULT_PRIORITIES,
     limits: {
       waitingTotal: 10_000,
       waitingPerModel: 2_000,
@@ -46,7 +56,7 @@ export const testConfig = (change: { [K in keyof Config]?: Partial<Config[K]> } 
       stallRequests: 3,
     },
     state: { backend: 'memory', path: '', keepTracesMs: 7 * 86_400_000 },
-    metrics: { enabled: true, maxModels: 200 },
+    metrics: { enabled: true, maxModels: 200, perKey: false },
     log: { level: 'warn', format: 'json' },
   }
   const merged: Record<string, unknown> = { ...base }
@@ -203,14 +213,8 @@ export class ScriptedGateway implements NodeGateway {
   }
 }
 
-const noSamples: Samples = {
-  addService: () => {},
-  addLoad: () => {},
-  service: () => undefined,
-  p75: () => undefined,
-  nodeMeans: () => undefined,
-  loadMs: () => undefined,
-}
+/** Nothing was ever measured, and nothing is. */
+export const noSamples = (): Samples => ({ ...createSamples(), addLoad: () => {} })
 
 /** A whole fleet on virtual time, over scripted nodes. */
 export const host = (
@@ -238,7 +242,7 @@ export const host = (
           facts.push(fact)
         },
       },
-      samples: samples ?? noSamples,
+      samples: samples ?? noSamples(),
       random: seededRandom(1).next,
       precise: () => clock.now(),
     },

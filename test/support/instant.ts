@@ -3,18 +3,8 @@ import type { Config } from '../../src/domain/config'
 import type { Job } from '../../src/domain/job'
 import type { Clock } from '../../src/ports/clock'
 import type { NodeGateway } from '../../src/ports/node-gateway'
-import type { Samples } from '../../src/ports/samples'
 import { systemClock } from '../../src/system'
-import { resident, testConfig, testJob, testNode } from './host'
-
-const noSamples: Samples = {
-  addService: () => {},
-  addLoad: () => {},
-  service: () => undefined,
-  p75: () => undefined,
-  nodeMeans: () => undefined,
-  loadMs: () => undefined,
-}
+import { noSamples, resident, testConfig, testJob, testNode } from './host'
 
 const reply = { status: 200, headers: {}, body: new Uint8Array() }
 
@@ -55,7 +45,7 @@ export const instantFleet = async (
       journal: {
         record: () => {},
       },
-      samples: noSamples,
+      samples: noSamples(),
       random: Math.random,
       precise: () => performance.now(),
     },

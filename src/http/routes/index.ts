@@ -2,17 +2,28 @@ import type { ServerDeps } from '../deps'
 import type { Route } from '../route'
 import { anthropicRoutes } from './anthropic'
 import { healthRoutes } from './health'
-import { inferenceRoutes } from './inference'
+import { createServe, inferenceRoutes } from './inference'
+import { jobRoutes } from './jobs'
+import { keyRoutes } from './keys'
 import { nativeRoutes } from './native'
 import { ollamaRoutes } from './ollama'
+import { managementRoutes } from './ollama-management'
 import { openaiRoutes } from './openai'
+import { responsesRoutes } from './responses'
 
 /** Every route of the router. */
-export const createRoutes = (deps: ServerDeps): Route[] => [
-  ...inferenceRoutes(deps),
-  ...openaiRoutes(deps),
-  ...anthropicRoutes(deps),
-  ...ollamaRoutes(deps),
-  ...nativeRoutes(deps),
-  ...healthRoutes(deps),
-]
+export const createRoutes = (deps: ServerDeps): Route[] => {
+  const serve = createServe(deps)
+  return [
+    ...inferenceRoutes(deps, serve),
+    ...jobRoutes(deps, serve),
+    ...keyRoutes(deps),
+    ...openaiRoutes(deps),
+    ...responsesRoutes(),
+    ...anthropicRoutes(deps),
+    ...ollamaRoutes(deps),
+    ...managementRoutes(deps),
+    ...nativeRoutes(deps),
+    ...healthRoutes(deps),
+  ]
+}

@@ -1,16 +1,20 @@
+import type { Priority } from '../../domain/job'
 import type { Reply } from '../../ports/node-gateway'
 import type { Dialect, InferenceRoute } from '../../wire/dialect'
+import type { Exchange } from '../../wire/exchange'
 import { readBody } from '../body'
-import { contextOf } from '../context'
+import { capped, contextOf } from '../context'
 import type { ServerDeps } from '../deps'
 import { setHeaders } from '../header-values'
 import { findModel, isInMemory } from '../models'
+import { noteOf, waitingBody, within } from '../patience'
 import type { Call, Route } from '../route'
 
 /** Proxies and browsers must not hold a stream back. */
 const streamHeaders = { 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
+const eventStream = { ...streamHeaders, 'content-type': 'text/event-stream' }
 
-const toResponse = (reply: Reply): Response => {
+export const toResponse = (reply: Reply): Response => {
   const headers = new Headers()
   if (reply.body instanceof ReadableStream) setHeaders(headers, streamHeaders)
   setHeaders(headers, reply.headers)
@@ -23,34 +27,74 @@ const toResponse = (reply: Reply): Response => {
   }
 }
 
-/** The endpoints of every dialect that run a model. A dialect owns its bytes; here is only what HTTP adds. */
-export const inferenceRoutes = (deps: ServerDeps): Route[] => {
-  const { config, fleet, exchanges } = deps
+type Patient = Exchange & Required<Pick<Exchange, 'keepAlive'>>
 
-  const serve = async (route: InferenceRoute, call: Call): Promise<Response> => {
+const canWait = (exchange: Exchange): exchange is Patient => exchange.job.stream && exchange.keepAlive !== undefined
+
+/** Answers one call of an endpoint that runs a model. */
+export type Serve = (route: InferenceRoute, call: Call) => Promise<Response>
+
+/** A dialect owns its bytes; here is only what HTTP adds. */
+export const createServe = (deps: ServerDeps): Serve => {
+  const { config, fleet, exchanges, decisions, clock } = deps
+
+  const submit = async ({ job }: Exchange, signal: AbortSignal): Promise<Reply> => {
+    try {
+      return await fleet.submit(job, signal)
+    } finally {
+      // The gateway took the exchange when it sent the request; from the first byte on nothing looks it up again.
+      exchanges.delete(job.id)
+    }
+  }
+
+  const note = (id: string): string | undefined => {
+    const record = config.server.loadingNotes === 'off' ? undefined : decisions.get(id)
+    return record && noteOf(record, clock.now())
+  }
+
+  /** An event stream that does not begin in time gets its headers and comments until it does. */
+  const answerInTime = async (exchange: Patient, { request, id, hangUp }: Call): Promise<Response> => {
+    const client = new AbortController()
+    const left = (): void => client.abort()
+    request.signal.addEventListener('abort', left, { once: true })
+    if (request.signal.aborted) left()
+    const submitted = submit(exchange, client.signal)
+    const reply = await within(submitted, config.server.holdHeadersMs, clock)
+    if (reply) {
+      reply.onAbandoned?.(hangUp)
+      return toResponse(reply)
+    }
+    fleet.headersSent(id)
+    const began = ({ onAbandoned }: Reply): void => onAbandoned?.(hangUp)
+    const body = waitingBody({ exchange, submitted, clock, note: () => note(id), began, left })
+    return new Response(body, { status: 200, headers: eventStream })
+  }
+
+  return async (route, call) => {
     const { id, at, path, request, caller } = call
-    const context = contextOf(request.headers, at, caller)
-    const body = await readBody(request, config.server.maxBodyBytes)
-    const keepBillingHeader = !config.server.stripBillingHeader
-    const exchange = route.decode({ id, at, path, headers: request.headers, body, context, keepBillingHeader })
+    const { server, priorities } = config
+    const context = contextOf(request.headers, at, caller, priorities)
+    const cap = (asked: Priority): Priority => capped(asked, caller?.priority, priorities)
+    const body = await readBody(request, server.maxBodyBytes)
+    const keepBillingHeader = !server.stripBillingHeader
+    const exchange = route.decode({ id, at, path, headers: request.headers, body, context, cap, keepBillingHeader })
 
     const { job, unloaded } = exchange
     // Placing it would bring the model into memory first.
-    if (unloaded && !isInMemory(findModel(fleet.models(), job.asked))) {
+    if (unloaded && !isInMemory(findModel(fleet, job.asked))) {
       return toResponse({ status: 200, headers: { 'content-type': unloaded.contentType }, body: unloaded.body })
     }
 
     exchanges.set(id, exchange)
-    try {
-      const reply = await fleet.submit(job, request.signal)
-      reply.onAbandoned?.(call.hangUp)
-      return toResponse(reply)
-    } finally {
-      // The gateway took the exchange when it sent the request; from the first byte on nothing looks it up again.
-      exchanges.delete(id)
-    }
+    if (server.holdHeadersMs > 0 && canWait(exchange)) return answerInTime(exchange, call)
+    const reply = await submit(exchange, request.signal)
+    reply.onAbandoned?.(call.hangUp)
+    return toResponse(reply)
   }
+}
 
+/** The endpoints of every dialect that run a model. */
+export const inferenceRoutes = ({ dialects }: ServerDeps, serve: Serve): Route[] => {
   const toRoute = (dialect: Dialect, route: InferenceRoute): Route => ({
     method: route.method,
     path: route.path,
@@ -60,5 +104,5 @@ export const inferenceRoutes = (deps: ServerDeps): Route[] => {
     handle: (call) => serve(route, call),
   })
 
-  return deps.dialects.flatMap((dialect) => dialect.inference.map((route) => toRoute(dialect, route)))
+  return dialects.flatMap((dialect) => dialect.inference.map((route) => toRoute(dialect, route)))
 }

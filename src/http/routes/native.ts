@@ -92,7 +92,7 @@ export const nativeRoutes = ({ fleet, decisions, reload }: ServerDeps): Route[] 
     read('/nodes/*', ({ path }) => {
       const name = restOf(path, '/nodes/')
       const node = fleet.nodes().find((candidate) => candidate.name === name)
-      if (node) return node
+      if (node) return { ...node, learned: fleet.learned(name) }
       throw noSuch('node', name)
     }),
     read('/models', () => ({ models: fleet.models() })),

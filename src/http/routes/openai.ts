@@ -2,7 +2,7 @@ import { modelsRefuser } from '../refuser'
 import { isAnthropicClient, listAnthropicModels, oneAnthropicModel } from '../../wire/anthropic-models'
 import { listModels, oneModel } from '../../wire/openai-models'
 import type { ServerDeps } from '../deps'
-import { findModel, servable } from '../models'
+import { findModel, modelsFor, servable } from '../models'
 import { type Route, restOf } from '../route'
 
 const list = '/v1/models'
@@ -19,8 +19,8 @@ export const openaiRoutes = ({ fleet, clock }: ServerDeps): Route[] => {
       path: list,
       access: 'inference',
       refuser,
-      handle: ({ request }) => {
-        const models = servable(fleet.models())
+      handle: ({ request, caller }) => {
+        const models = servable(modelsFor(fleet, caller).models())
         if (!isAnthropicClient(request.headers)) return Response.json(listModels(models, created))
         return Response.json(listAnthropicModels(models, created, new URL(request.url).searchParams))
       },
@@ -31,8 +31,8 @@ export const openaiRoutes = ({ fleet, clock }: ServerDeps): Route[] => {
       access: 'inference',
       refuser,
       // Ids hold slashes, colons and spaces, percent-encoded or as they are.
-      handle: ({ path, request }) => {
-        const model = findModel(fleet.models(), restOf(path, one))
+      handle: ({ path, request, caller }) => {
+        const model = findModel(modelsFor(fleet, caller), restOf(path, one))
         return Response.json((isAnthropicClient(request.headers) ? oneAnthropicModel : oneModel)(model, created))
       },
     },

@@ -5,6 +5,7 @@ import type { Filter } from './filter'
 export const contextWindow: Filter = {
   name: 'context_too_small',
   temporary: false,
+  concerns: ({ contextTokens }) => contextTokens !== undefined,
   reject: (candidate, job) => {
     const need = job.contextTokens
     if (need === undefined) return undefined

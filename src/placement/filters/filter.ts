@@ -22,6 +22,8 @@ export interface Numbers {
 export interface Filter {
   readonly name: string
   readonly temporary: boolean
+  /** False when it passes every candidate for this job, whatever the candidate: then it is not asked for each. */
+  concerns?(job: Job, context: FilterContext): boolean
   /** Undefined passes. */
   reject(candidate: Candidate, job: Job, context: FilterContext): Numbers | undefined
 }

@@ -3,9 +3,11 @@ import { capability } from './capability'
 import { contextWindow } from './context-window'
 import { failedBefore } from './failed-before'
 import type { Filter } from './filter'
+import { laneDown, laneMissing } from './lane'
 import { memoryFit } from './memory-fit'
 import { notInventoried } from './not-inventoried'
 import { notListed } from './not-listed'
+import { otherKind } from './other-kind'
 import { offline } from './offline'
 import { paused } from './paused'
 import { pinnedElsewhere } from './pinned-elsewhere'
@@ -18,12 +20,15 @@ export const filters: readonly Filter[] = [
   pinnedElsewhere,
   notListed,
   role,
+  laneMissing,
   capability,
+  otherKind,
   failedBefore,
   notInventoried,
   offline,
   breakerOpen,
   paused,
+  laneDown,
   pressureCritical,
   contextWindow,
   memoryFit,

@@ -4,6 +4,7 @@ import type { Filter } from './filter'
 export const pinnedElsewhere: Filter = {
   name: 'pinned_elsewhere',
   temporary: false,
+  concerns: ({ pin }) => pin !== undefined,
   reject: ({ node }, { pin }) => {
     if (pin === undefined) return undefined
     const isMeant = pin.startsWith('#') ? node.tags.includes(pin.slice(1)) : node.name === pin

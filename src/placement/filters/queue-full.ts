@@ -4,5 +4,6 @@ import type { Filter } from './filter'
 export const queueFull: Filter = {
   name: 'queue_full',
   temporary: false,
+  concerns: (_job, { queueLimit }) => queueLimit !== undefined,
   reject: ({ bound }, _job, { queueLimit }) => (queueLimit !== undefined && bound >= queueLimit ? {} : undefined),
 }

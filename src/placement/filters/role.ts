@@ -1,12 +1,22 @@
 import type { Capability } from '../../domain/job'
 import type { Filter } from './filter'
 
-const ROLES: ReadonlySet<Capability> = new Set(['chat', 'completion', 'embedding', 'vision'])
+const ROLES: ReadonlySet<Capability> = new Set([
+  'chat',
+  'completion',
+  'embedding',
+  'vision',
+  'rerank',
+  'transcription',
+  'speech',
+  'image',
+])
 
 /** The configuration gives the node other roles. */
 export const role: Filter = {
   name: 'role',
   temporary: false,
+  concerns: ({ needs }) => needs.length > 0,
   reject: ({ node }, { needs }) => {
     const { roles } = node
     if (roles === undefined) return undefined

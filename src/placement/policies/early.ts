@@ -54,6 +54,7 @@ export const bindBest = (
     kind: 'bind',
     node: candidate.node.name,
     model: candidate.model,
+    ...(candidate.choice > 0 ? { choice: candidate.choice } : {}),
     reason: reasonFor(candidate, job, now, sorted.length),
   }
   return { decision, ranked }

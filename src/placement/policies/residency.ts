@@ -1,11 +1,21 @@
 import type { Job } from '../../domain/job'
 import type { Candidate, Decision, Ranked } from '../../domain/placement'
+import { selectBest } from '../../domain/select-best'
 import { evictionsFor, isAtRisk } from '../eviction'
-import { isExpired, loadsByRequest, needsLoad } from '../window'
+import { isExpired, isServable, loadsByRequest, needsLoad } from '../window'
 import type { Choice, Policy, PolicyContext } from './policy'
 
 /** Places in the order, best first; the first term of every rank. */
-const TIER = { resident: 0, joins_load: 1, cold: 2, cold_start: 2, busy: 3, evicting: 4, blocked: 5 } as const
+const TIER = {
+  resident: 0,
+  joins_load: 1,
+  cold: 2,
+  cold_start: 2,
+  busy: 3,
+  evicting: 4,
+  blocked: 5,
+  passed_over: 10,
+} as const
 type Tier = keyof typeof TIER
 
 /**
@@ -16,11 +26,15 @@ const SUSPECT_TIERS = 2.5
 /** One of which only old news is known stands behind its equals. */
 const STALE_TIERS = 0.5
 
+/** Verdicts in order; more are never shown, so the rest is not sorted. */
+const IN_ORDER = 16
+
 interface Entry {
   readonly candidate: Candidate
   readonly tier: Tier
   readonly rank: readonly number[]
   readonly evicts: readonly string[]
+  readonly verdict: Ranked
 }
 
 const tierOf = (candidate: Candidate, job: Job, now: number): { tier: Tier; evicts: readonly string[] } => {
@@ -63,23 +77,34 @@ const entryOf = (candidate: Candidate, job: Job, now: number): Entry => {
   const doubt = isSuspect ? SUSPECT_TIERS : candidate.isStale === true ? STALE_TIERS : 0
   const load = candidate.inFlight + candidate.foreign + candidate.bound
   // A resident fallback beats a cold primary; among equals the chain's order, then load, then who was chosen longest ago.
-  return {
-    candidate,
-    tier,
-    evicts,
-    rank: [
-      TIER[tier] + doubt,
-      candidate.choice,
-      load,
-      candidate.nodeInFlight,
-      evicts.length,
-      candidate.node.distance,
-      candidate.lastChosen,
-    ],
-  }
+  const rank = [
+    TIER[tier] + doubt,
+    candidate.choice,
+    load,
+    candidate.nodeInFlight,
+    evicts.length,
+    candidate.node.distance,
+    candidate.lastChosen,
+  ]
+  return { candidate, tier, evicts, rank, verdict: verdictOf(candidate, tier, evicts, rank) }
 }
 
-const rankedOf = ({ candidate, tier, rank, evicts }: Entry): Ranked => ({
+/** By candidate: an unchanged one, in an unchanged world, is ranked as at the decision before. */
+const remembered = new WeakMap<Candidate, Entry>()
+
+/** A job with a window of its own, and a copy that expires, are looked at each time. */
+const rememberedEntry = (candidate: Candidate, job: Job, now: number): Entry => {
+  if (job.contextTokens !== undefined || candidate.resident?.expiresAt !== undefined)
+    return entryOf(candidate, job, now)
+  let entry = remembered.get(candidate)
+  if (entry === undefined) {
+    entry = entryOf(candidate, job, now)
+    remembered.set(candidate, entry)
+  }
+  return entry
+}
+
+const verdictOf = (candidate: Candidate, tier: Tier, evicts: readonly string[], rank: readonly number[]): Ranked => ({
   verdict: 'ranked',
   node: candidate.node.name,
   model: candidate.model,
@@ -93,17 +118,46 @@ const rankedOf = ({ candidate, tier, rank, evicts }: Entry): Ranked => ({
     in_flight: candidate.inFlight,
     free: candidate.free,
     slots: candidate.slots,
+    ...(candidate.shareLeft === undefined ? {} : { batch_share_left: candidate.shareLeft }),
     ...(candidate.foreign > 0 ? { foreign: candidate.foreign } : {}),
     ...(evicts.length > 0 ? { evicts: evicts.length } : {}),
     ...(candidate.availableGb === undefined ? { memory_fit: 'unknown' } : {}),
   },
 })
 
+/** A model is on its way into memory, or can be brought there at once. */
+const LOADABLE: ReadonlySet<Tier> = new Set(['joins_load', 'cold', 'cold_start', 'evicting'])
+
+const isSound = ({ tier, rank: [place = 0] }: Entry): boolean => place - TIER[tier] < SUSPECT_TIERS
+
+const passOver = ({ candidate, evicts, rank: [, ...rest] }: Entry): Entry => {
+  const rank = [TIER.passed_over, ...rest]
+  return { candidate, evicts, tier: 'passed_over', rank, verdict: verdictOf(candidate, 'passed_over', evicts, rank) }
+}
+
+/**
+ * The routing-engine seed's fallback chain: whatever is in memory goes before all loading. What may be loaded is the first
+ * model that some node has in memory, else the first that some node can load; further ones of the chain are passed over.
+ */
+const inChain = (entries: readonly Entry[], job: Job, now: number): readonly Entry[] => {
+  const isWarm = (entry: Entry): boolean => isServable(entry.candidate, job, now) && isSound(entry)
+  const first = (is: (entry: Entry) => boolean): number | undefined =>
+    entries
+      .filter(is)
+      .reduce<number | undefined>((least, { candidate: { choice } }) => Math.min(least ?? choice, choice), undefined)
+  const chosen = first(isWarm) ?? first((entry) => LOADABLE.has(entry.tier) && isSound(entry))
+  if (chosen === undefined) return entries
+  const mayGo = (entry: Entry): boolean =>
+    entry.candidate.choice === chosen || entry.tier === 'joins_load' || isWarm(entry)
+  return entries.map((entry) => (mayGo(entry) ? entry : passOver(entry)))
+}
+
 const decide = (entries: readonly Entry[]): Decision => {
   const [best] = entries
   if (best === undefined) return { kind: 'hold', reason: 'held' }
   const { candidate, tier, evicts } = best
-  const at = { node: candidate.node.name, model: candidate.model }
+  const { choice } = candidate
+  const at = { node: candidate.node.name, model: candidate.model, ...(choice > 0 ? { choice } : {}) }
   switch (tier) {
     case 'resident':
       return {
@@ -122,6 +176,7 @@ const decide = (entries: readonly Entry[]): Decision => {
     case 'evicting':
       return { kind: 'load', ...at, evicts, reason: 'cold_load' }
     case 'blocked':
+    case 'passed_over':
       return { kind: 'wait', ...at, reason: 'held' }
   }
 }
@@ -134,11 +189,12 @@ export const residency: Policy = {
   name: 'residency',
   binding: 'late',
   choose: (survivors, job, { now }: PolicyContext): Choice => {
-    const entries = survivors.map((candidate) => entryOf(candidate, job, now)).sort(compare)
+    const all = survivors.map((candidate) => rememberedEntry(candidate, job, now))
+    const entries = selectBest(job.models.length > 1 ? inChain(all, job, now) : all, IN_ORDER, compare)
     const [first, second] = entries
     const tied =
       first !== undefined && second !== undefined && first.rank.slice(0, -1).every((term, i) => term === second.rank[i])
-    const ranked = entries.map(rankedOf)
+    const ranked = entries.map(({ verdict }) => verdict)
     if (tied && ranked[0] !== undefined) ranked[0] = { ...ranked[0], tie: 'least_recently_chosen' }
     return { decision: decide(entries), ranked }
   },

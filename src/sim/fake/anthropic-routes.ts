@@ -92,7 +92,8 @@ const messagesFormat = (question: Question): Format => {
     },
     calls: (script) => script.calls.map(callEvents),
     closing: (script, stats) => [
-      close() + event('message_delta', { delta: stopOf(script), usage: { output_tokens: stats.tokens } }),
+      ...(open === undefined ? [] : [close()]),
+      event('message_delta', { delta: stopOf(script), usage: { output_tokens: stats.tokens } }),
       event('message_stop', {}),
     ],
     whole: (script, stats: Stats) => ({

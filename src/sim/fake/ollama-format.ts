@@ -1,6 +1,6 @@
 import type { Format } from './answer'
 import type { Stats } from './work'
-import type { Question, Script } from './question'
+import type { Script } from './question'
 
 const NS_PER_MS = 1e6
 
@@ -23,12 +23,12 @@ const callsOf = (script: Script) =>
 
 const line = (value: unknown): string => `${JSON.stringify(value)}\n`
 
-/** What chat and generate share; `member` puts content and thinking where the endpoint has them. */
+/** What chat and generate share; answers name the model as the client wrote it. `member` puts content and thinking where the endpoint has them. */
 const ndjson = (
-  question: Question,
+  asked: string,
   member: (content: string, thinking: string | undefined, calls?: unknown) => object,
 ): Format => {
-  const head = () => ({ model: question.model.name, created_at: new Date().toISOString() })
+  const head = () => ({ model: asked, created_at: new Date().toISOString() })
   const last = (script: Script, stats: Stats, content: object) => ({
     ...head(),
     ...content,
@@ -52,8 +52,8 @@ const ndjson = (
   }
 }
 
-export const ollamaChatFormat = (question: Question): Format =>
-  ndjson(question, (content, thinking, calls) => ({
+export const ollamaChatFormat = (asked: string): Format =>
+  ndjson(asked, (content, thinking, calls) => ({
     message: {
       role: 'assistant',
       content,
@@ -62,5 +62,5 @@ export const ollamaChatFormat = (question: Question): Format =>
     },
   }))
 
-export const ollamaGenerateFormat = (question: Question): Format =>
-  ndjson(question, (content, thinking) => ({ response: content, ...(thinking === undefined ? {} : { thinking }) }))
+export const ollamaGenerateFormat = (asked: string): Format =>
+  ndjson(asked, (content, thinking) => ({ response: content, ...(thinking === undefined ? {} : { thinking }) }))

@@ -10,7 +10,8 @@ const DEFAULT_CAPABILITIES: readonly Capability[] = ['completion', 'tools']
 /** Ollama lists every name with its tag. */
 const tagged = (name: string): string => (name.includes(':') ? name : `${name}:latest`)
 
-const digestOf = (model: FakeModel): string => new Bun.CryptoHasher('sha256').update(modelKey(model.name)).digest('hex')
+const digestOf = (model: FakeModel): string =>
+  model.digest ?? new Bun.CryptoHasher('sha256').update(modelKey(model.name)).digest('hex')
 
 const detailsOf = (model: FakeModel) => ({
   parent_model: '',

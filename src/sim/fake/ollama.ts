@@ -119,7 +119,7 @@ const generate = (turn: Turn, isChat: boolean) => {
   answer(turn, {
     question,
     stream: json.stream !== false,
-    format: (isChat ? ollamaChatFormat : ollamaGenerateFormat)(question),
+    format: (isChat ? ollamaChatFormat : ollamaGenerateFormat)(String(json.model ?? json.name)),
     ...demandOf(turn, model),
     face,
   })

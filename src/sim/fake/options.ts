@@ -14,6 +14,8 @@ export type FakeKind =
 /** A model of a fake engine. Sizes in GB (10^9 bytes), rates in tokens/s, times in simulated ms. */
 export interface FakeModel {
   readonly name: string
+  /** Hash of the weights, where the engine tells one; default: that of the name. */
+  readonly digest?: string
   readonly sizeGb: number
   /** The architecture's maximum window. */
   readonly contextTokens: number

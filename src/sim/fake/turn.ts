@@ -47,7 +47,8 @@ export const sendJson = (turn: Turn, value: unknown, status = 200): void =>
 export const sendError = (turn: Turn, face: Pick<Face, 'errorBody'>, status: number, message: string): void =>
   sendJson(turn, face.errorBody(turn.request.path, status, message), status)
 
-const INFERENCE = /^\/(v1\/)?(chat\/completions|completions|embeddings|messages)$|^\/api\/(chat|generate|embed|embeddings)$/
+const INFERENCE =
+  /^\/(v1\/)?(chat\/completions|completions|embeddings|messages)$|^\/api\/(chat|generate|embed|embeddings)$/
 
 /** What a fault may be matched against, before the request is understood. */
 export const targetOf = (request: FakeRequest, json: Readonly<Record<string, unknown>>): FaultTarget => ({

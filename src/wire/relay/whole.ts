@@ -6,6 +6,7 @@ import { finish, members, skip } from '../json/cursor'
 import type { Json } from '../json/values'
 import { errorOf } from '../replies'
 import { anthropicUsage } from './anthropic-tail'
+import { isThinkingExhausted } from './exhausted'
 import { ollamaUsage } from './ollama-tail'
 import { usageFrom } from './openai-tail'
 
@@ -70,7 +71,8 @@ export const relayWhole = ({ contentType, asked, model }: RelayWholeOptions): Re
       if (facts === undefined) return {}
       const { json } = facts
       const told = [usageFrom(json), anthropicUsage(json.usage), ollamaUsage(JSON.stringify(json))]
-      return told.find(({ tokensOut }) => tokensOut !== undefined) ?? {}
+      const usage = told.find(({ tokensOut }) => tokensOut !== undefined) ?? {}
+      return isThinkingExhausted(concat(pieces)) ? { ...usage, thinkingExhausted: true } : usage
     },
   }
 }

@@ -151,20 +151,21 @@ describe('messages', () => {
   })
 
   test('sections and keys of later versions are named as such', () => {
-    const text = '[lending]\nenabled = true\n[[links]]\nowner = "a"\n[server]\nhold_headers = "10s"'
+    const text = '[lending]\nenabled = true\n[[links]]\nowner = "a"\n[server]\npublic_url = "10s"'
 
     const { problems } = loadToml(text)
 
     expect(problems.map(({ code, message }) => [code, message])).toEqual([
       ['not_in_this_version', '[lending] is not in this version of fleet'],
       ['not_in_this_version', '[[links]] is not in this version of fleet'],
-      ['not_in_this_version', 'server.hold_headers is not in this version of fleet'],
+      ['not_in_this_version', 'server.public_url is not in this version of fleet'],
     ])
   })
 
   test.each([
     [node('').replace('"ollama"', '"sglang"'), 'kind "sglang" is not in this version'],
-    ['[policy]\nuse = "warmth"', 'policy "warmth" is not in this version'],
+    ['[policy]\nuse = "fastest"', 'policy "fastest" is not in this version'],
+    ['[server]\nloading_notes = "reasoning"', 'kind "reasoning" is not in this version'],
     ['[state]\nbackend = "redis"', 'backend "redis" is not in this version'],
   ])('words of later versions are named as such: %#', (text, message) => {
     expect(loadToml(text).problems.map((problem) => problem.message)).toEqual([message])

@@ -53,9 +53,10 @@ describe('the README', () => {
   })
 
   test('has the policies that may be configured', () => {
-    const rows = [...section('## How a request is decided').matchAll(/^ +\| `(\w+)`[^|]* \| (?:early|late) \|/gm)]
+    const rows = [...section('## How a request is decided').matchAll(/^ +\| (`[\w-]+`[^|]*) \| (?:early|late) \|/gm)]
+    const names = rows.flatMap(([, row = '']) => [...row.matchAll(/`([\w-]+)`/g)].map(([, name]) => name))
 
-    expect(rows.map(([, name]) => name).toSorted()).toEqual(
+    expect(names.toSorted()).toEqual(
       (FleetFile.properties.policy.properties.use as unknown as { enum: string[] }).enum.toSorted(),
     )
   })

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import { ema } from '../../../src/learning/ema'
-import { createSamples, type Learned, MAX_PAIRS } from '../../../src/learning/service-times'
+import { type Learned, MAX_PAIRS } from '../../../src/learning/learned'
+import { createSamples } from '../../../src/learning/service-times'
 
 const served = (durationMs: number, node = 'rig', model = 'm') => ({ node, model, durationMs, firstByteMs: 1 })
 
@@ -89,20 +90,86 @@ describe('keeping', () => {
   })
 
   test('what a sample changed is given to the store, and a new one goes on from there', () => {
-    const saved: Learned[] = []
+    const saved: Partial<Learned>[] = []
     const samples = createSamples({ save: (changed) => void saved.push(changed) })
-    samples.addService(served(1_000))
+    samples.addService({
+      ...served(1_000),
+      tokensIn: 100,
+      tokensOut: 41,
+      prefillMs: 200,
+      decodeMs: 800,
+      concurrency: 2,
+    })
     samples.addLoad('rig', 'm', 4_000, 8)
+    samples.addPrompt('M:latest', 1_000, 500)
 
-    const pair = { node: 'rig', model: 'm', serviceMs: 1_000, services: 1, loads: 0 }
+    const pair = {
+      node: 'rig',
+      model: 'm',
+      serviceMs: 1_000,
+      services: 1,
+      window: { size: 1, ranks: [1_000] },
+      prefill: { tokens: 100, ms: 200, samples: 1 },
+      decode: { '2': { tokens: 40, ms: 800, samples: 1 } },
+      loads: 0,
+    }
+    const means = [{ node: 'rig', latencyMs: 1_000, tokensPerSecond: 51.25, samples: 1 }]
     const known = {
       pairs: [{ ...pair, loadMs: 4_000, loads: 1 }],
       rates: [{ node: 'rig', gbPerSecond: 2, loads: 1 }],
     }
-    expect(saved).toEqual([{ pairs: [pair], rates: [] }, known])
-    const next = createSamples({ load: () => known })
+    const ratios = [{ model: 'm', bytes: 1_000, tokens: 500, samples: 1 }]
+    expect(saved).toEqual([{ pairs: [pair], means }, known, { ratios }])
+    const next = createSamples({ load: () => ({ ...known, means, ratios }) })
     next.addService(served(2_000))
     expect(next.service('rig', 'm')).toEqual({ meanMs: 1_200, samples: 2 })
+    expect(next.p75('rig', 'm')).toBe(2_000)
+    expect(next.prefill('rig', 'm')).toEqual({ perSecond: 500, samples: 1 })
+    expect(next.decode('rig', 'm', 8)).toEqual({ perSecond: 50, samples: 1 })
+    expect(next.nodeMeans('rig')).toMatchObject({ latencyMs: 1_200, tokensPerSecond: 51.25 })
+    expect(next.bytesPerToken('m')).toBe(2)
     expect(next.loadMs('rig', 'other', 2)).toEqual({ meanMs: 1_000, samples: 1 })
   })
+})
+
+test('everything about a node, with the number of samples', () => {
+  const samples = createSamples()
+  samples.addService({
+    ...served(2_000),
+    tokensIn: 400,
+    tokensOut: 61,
+    prefillMs: 800,
+    decodeMs: 1_200,
+    concurrency: 1.2,
+  })
+  samples.addService({
+    ...served(3_000),
+    tokensIn: 400,
+    tokensOut: 61,
+    prefillMs: 800,
+    decodeMs: 2_000,
+    concurrency: 2.6,
+  })
+  samples.addLoad('rig', 'b', 2_000, 4)
+  samples.addService(served(5, 'box'))
+
+  expect(samples.learned('rig')).toEqual({
+    samples: 2,
+    latencyMs: 2_200,
+    tokensPerSecond: expect.closeTo(46.767, 3),
+    loadGbPerSecond: 2,
+    models: [
+      { model: 'b', load: { meanMs: 2_000, samples: 1 }, decode: [] },
+      {
+        model: 'm',
+        service: { meanMs: 2_200, samples: 2, p75Ms: 3_000 },
+        prefill: { perSecond: 500, samples: 2 },
+        decode: [
+          { concurrency: 1, perSecond: 50, samples: 1 },
+          { concurrency: 3, perSecond: 30, samples: 1 },
+        ],
+      },
+    ],
+  })
+  expect(samples.learned('nobody')).toEqual({ samples: 0, models: [] })
 })

@@ -94,6 +94,12 @@ const table: readonly (readonly [name: string, record: DecisionRecord, code: str
     'rig has qwen3:8b in memory and a free slot, the best of 2 candidates',
   ],
   [
+    "the node's alias of the only model asked for is no fallback",
+    record({ models: ['qwen-alias'], rounds: [round(two, start('rig'))] }),
+    'resident',
+    'rig has qwen3:8b in memory and a free slot, the best of 2 candidates',
+  ],
+  [
     'a retry, whatever the policy says',
     record({
       rounds: [

@@ -75,6 +75,24 @@ test.each<[string, Candidate, Partial<Job>, string | undefined]>([
 test('a node that failed this request before is out for it', () =>
   expect(reasonFor(hot('a'), {}, ['a'])).toBe('failed_before'))
 
+test('a model that failed this request before is out for it, others of the node are not', () => {
+  expect(reasonFor(hot('a'), {}, ['a/m'])).toBe('failed_before')
+  expect(reasonFor(hot('a', { model: 'M:latest' }), {}, ['a/m'])).toBe('failed_before')
+  expect(reasonFor(hot('a'), {}, ['a/n', 'b/m'])).toBeUndefined()
+})
+
+test.each([
+  ['the first of the chain', 0, ['completion'], undefined],
+  ['a stand-in that cannot see', 1, ['completion'], 'other_kind'],
+  ['one that can', 1, ['completion', 'vision', 'tools'], undefined],
+  ['one of which nothing is known', 1, undefined, undefined],
+] as const)('among models of one kind: %s', (_what, choice, capabilities, expected) => {
+  const one = hot('a', { choice, stored: { name: 'm', ...(capabilities && { capabilities }) } })
+
+  expect(reasonFor(one, { standInNeeds: ['chat', 'vision'] })).toBe(expected as string)
+  expect(reasonFor(one, {})).toBeUndefined()
+})
+
 test('reasons are unique, and waiting can cure some of them', () => {
   expect(new Set(filters.map(({ name }) => name)).size).toBe(filters.length)
   expect(

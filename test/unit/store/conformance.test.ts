@@ -112,21 +112,52 @@ for (const [kind, open] of Object.entries(kinds)) {
       store.close()
     })
 
-    test('learned means come back, the latest of each pair, least recently saved first', () => {
+    test('what was learned comes back, the latest of each, least recently saved first', () => {
       const { clock, store, rest } = setUp()
       const pair = (node: string, services: number) => ({ node, model: 'm', serviceMs: 5.5, services, loads: 0 })
+      const speed = { tokens: 400.5, ms: 1_000, samples: 3 }
+      const detail = {
+        window: { size: 900, ranks: [1, 2.5, 7] },
+        prefill: speed,
+        decode: { '1': speed, '4': speed },
+        parallelism: { slots: 2, tryAfter: 40 },
+      }
+      const mean = (samples: number) => ({ node: 'rig', latencyMs: 3.5, samples })
+      const ratio = { model: 'm', bytes: 900, tokens: 250.5, samples: 4 }
       store.learned.save({ pairs: [pair('rig', 1)], rates: [{ node: 'rig', gbPerSecond: 1.5, loads: 1 }] })
       rest()
-      store.learned.save({ pairs: [pair('box', 1)], rates: [] })
+      store.learned.save({ pairs: [{ ...pair('box', 1), ...detail }], means: [mean(1)] })
       clock.advance(1)
       rest()
-      store.learned.save({ pairs: [pair('rig', 2)], rates: [] })
+      store.learned.save({ pairs: [pair('rig', 2)], ratios: [ratio] })
+      store.learned.save({ means: [{ ...mean(2), tokensPerSecond: 9.25 }] })
       rest()
 
       expect(store.learned.load()).toEqual({
-        pairs: [pair('box', 1), pair('rig', 2)],
+        pairs: [{ ...pair('box', 1), ...detail }, pair('rig', 2)],
         rates: [{ node: 'rig', gbPerSecond: 1.5, loads: 1 }],
+        means: [{ ...mean(2), tokensPerSecond: 9.25 }],
+        ratios: [ratio],
       })
+      store.close()
+    })
+
+    test('identities come back, the latest of each, also before and after they were written', () => {
+      const { store, rest } = setUp()
+      const lineage = (key: string, digest: string) => ({
+        key,
+        models: [{ number: 1, digest }],
+        merged: [{ number: 2, into: 1 }],
+        holders: { rig: { digest, isListed: true } },
+      })
+      store.identities.save(lineage('m:8b', 'h1'))
+      store.identities.save(lineage('a', 'h1'))
+      rest()
+      store.identities.save(lineage('m:8b', 'h2'))
+      rest()
+
+      const load = () => store.identities.load().toSorted((a, b) => (a.key < b.key ? -1 : 1))
+      expect(load()).toEqual([lineage('a', 'h1'), lineage('m:8b', 'h2')])
       store.close()
     })
 

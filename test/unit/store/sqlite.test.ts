@@ -1,11 +1,12 @@
 import { Database } from 'bun:sqlite'
 import { afterAll, expect, test } from 'bun:test'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { RouterError } from '../../../src/domain/errors'
+import { MAX_PAIRS } from '../../../src/learning/learned'
 import { createSamples } from '../../../src/learning/service-times'
-import { SCHEMA_VERSION } from '../../../src/store/migrations'
+import { migrate, SCHEMA_VERSION } from '../../../src/store/migrations'
 import { openStore } from '../../../src/store/sqlite'
 import { outcome, record } from '../observe/builders'
 import { manualClock } from './manual-clock'
@@ -161,7 +162,7 @@ test('BL-L05: a million samples over 200 pairs are 200 rows, read in well under 
   const first = openAt(path, clock)
   const samples = createSamples(first.learned)
   for (let i = 0; i < 1_000_000; i++) {
-    samples.addService({ node: `n${i % 20}`, model: `m${i % 200}`, durationMs: 5, firstByteMs: 1 })
+    samples.addService({ node: `n${i % 20}`, model: `m${i % 200}`, durationMs: i % 1_000, firstByteMs: 1 })
     if (i % 100_000 === 0) clock.advance(300)
   }
   first.close()
@@ -172,7 +173,62 @@ test('BL-L05: a million samples over 200 pairs are 200 rows, read in well under 
   const tookMs = performance.now() - startedAt
 
   expect(restored.size()).toBe(200)
-  expect(restored.service('n0', 'm0')).toEqual({ meanMs: 5, samples: 5_000 })
+  expect(restored.service('n1', 'm1')).toEqual(samples.service('n1', 'm1'))
+  expect(restored.service('n1', 'm1')?.samples).toBe(5_000)
+  expect(restored.p75('n1', 'm1')).toBe(samples.p75('n1', 'm1') ?? 0)
+  expect(restored.nodeMeans('n1')).toEqual(samples.nodeMeans('n1'))
+  expect(tookMs).toBeLessThan(2_000)
+  second.close()
+}, 60_000)
+
+test('BL-L05: everything that is ever kept is read in under 2 s as well', () => {
+  const path = newPath()
+  const clock = manualClock()
+  const first = openAt(path, clock)
+  const speed = { tokens: 400.123456789, ms: 1_234.56789, samples: 1_000 }
+  const ranks = Array.from({ length: 33 }, (_, i) => i * 123.456789)
+  const pairs = Array.from({ length: MAX_PAIRS }, (_, i) => ({
+    node: `n${i % 50}`,
+    model: `m${i}`,
+    serviceMs: 5,
+    services: 1_000,
+    loads: 0,
+    window: { size: 500, ranks },
+    prefill: speed,
+    decode: Object.fromEntries(Array.from({ length: 8 }, (_entry, at) => [String(at + 1), speed])),
+    parallelism: { slots: 2, tryAfter: 20 },
+  }))
+  first.learned.save({ pairs })
+  first.close()
+
+  const startedAt = performance.now()
+  const second = openAt(path)
+  const restored = createSamples(second.learned)
+  const tookMs = performance.now() - startedAt
+
+  expect(restored.size()).toBe(MAX_PAIRS)
+  expect(restored.parallelism.of('n1', 'm1')?.slots).toBe(2)
   expect(tookMs).toBeLessThan(2_000)
   second.close()
 }, 30_000)
+
+test('what an earlier version wrote is kept, without what it did not know', () => {
+  const path = newPath()
+  mkdirSync(dirname(path))
+  const old = new Database(path)
+  old.run(`CREATE TABLE learned_pairs (
+    node TEXT NOT NULL, model TEXT NOT NULL, service_ms REAL, services INTEGER NOT NULL, load_ms REAL,
+    loads INTEGER NOT NULL, saved_at REAL NOT NULL, PRIMARY KEY (node, model)
+  ) STRICT, WITHOUT ROWID`)
+  old.run("INSERT INTO learned_pairs VALUES ('rig', 'm', 900, 12, NULL, 0, 1)")
+  old.run('PRAGMA user_version = 1')
+  old.run('CREATE TABLE decisions (id TEXT PRIMARY KEY, at REAL) STRICT')
+  old.close()
+
+  const database = new Database(path)
+  migrate(database)
+  expect(database.query('SELECT node, services, detail FROM learned_pairs').all()).toEqual([
+    { node: 'rig', services: 12, detail: null },
+  ])
+  database.close()
+})

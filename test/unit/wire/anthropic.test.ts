@@ -212,6 +212,38 @@ describe('the usage', () => {
   })
 })
 
+describe('BL-P10 an answer that ran out of tokens while it was thinking', () => {
+  const whole = (message: object, finish: string) => ({ choices: [{ index: 0, message, finish_reason: finish }] })
+  const ofOllama = (message: object, reason: string) => ({ message, done: true, done_reason: reason })
+  const blocks = (content: object[], reason: string) => ({ type: 'message', content, stop_reason: reason })
+  const thought = { type: 'thinking', thinking: 'hm', signature: '' }
+  const cases = [
+    ['/v1/messages', 'openai', whole({ reasoning_content: 'hm', content: '' }, 'length'), true],
+    ['/v1/messages', 'openai', whole({ reasoning_content: 'hm', content: 'a' }, 'length'), false],
+    ['/v1/messages', 'openai', whole({ reasoning_content: 'hm', content: '' }, 'stop'), false],
+    ['/v1/messages', 'ollama', ofOllama({ thinking: 'hm', content: '' }, 'length'), true],
+    ['/v1/messages', 'anthropic', blocks([thought], 'max_tokens'), true],
+    ['/v1/messages', 'anthropic', blocks([thought, { type: 'text', text: 'a' }], 'max_tokens'), false],
+    ['/v1/chat/completions', 'openai', whole({ reasoning: 'hm', content: null }, 'length'), true],
+    ['/v1/chat/completions', 'openai', whole({ content: 'a' }, 'length'), false],
+    ['/v1/chat/completions', 'openai', whole({ reasoning: 'hm', tool_calls: [{}] }, 'length'), false],
+    ['/api/chat', 'ollama', ofOllama({ thinking: 'hm', content: '' }, 'length'), true],
+    ['/api/chat', 'ollama', ofOllama({ thinking: 'hm', content: 'a' }, 'length'), false],
+  ] as const
+
+  test.each(cases)('is told apart: %s from a node that speaks %s', (asked, node, answer, exhausted) => {
+    const exchange = exchangeOf(asked, { model: 'm', messages: hi, stream: false })
+    const native = node === 'anthropic' ? (['openai', node] as const) : [node]
+    const reply = exchange.reply(exchange.request({ node: nodeOf(node), model: 'm', native }), 'm', timing())
+
+    reply.push(bytes(answer))
+    reply.end()
+
+    expect(reply.complete()).toBe(true)
+    expect(reply.usage().thinkingExhausted ?? false).toBe(exhausted)
+  })
+})
+
 describe('keeping a waiting client', () => {
   test('costs a ping where it streams, and nothing where it does not', () => {
     const keepAlive = exchangeOf(path, { model: 'm', messages: hi, stream: true }).keepAlive

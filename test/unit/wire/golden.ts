@@ -8,7 +8,13 @@ import type { Exchange, NodeDialect, ReplyTransform, Timing } from '../../../src
 export interface Golden {
   readonly table: string
   readonly row: string
-  readonly client: 'openai.chat' | 'ollama.chat' | 'ollama.generate' | 'anthropic.messages'
+  readonly client:
+    | 'openai.chat'
+    | 'openai.responses'
+    | 'openai.completions'
+    | 'ollama.chat'
+    | 'ollama.generate'
+    | 'anthropic.messages'
   readonly node: NodeDialect
   /** The client's body. */
   readonly ask: unknown
@@ -23,6 +29,8 @@ export interface Golden {
 
 export const paths = {
   'openai.chat': '/v1/chat/completions',
+  'openai.responses': '/v1/responses',
+  'openai.completions': '/v1/completions',
   'ollama.chat': '/api/chat',
   'ollama.generate': '/api/generate',
   'anthropic.messages': '/v1/messages',

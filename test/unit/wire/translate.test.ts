@@ -163,6 +163,23 @@ describe('OpenAI client, Ollama node', () => {
   })
 })
 
+test('a call from before there were several at once is a call, and its result finds it', () => {
+  const exchange = exchangeOf('/v1/chat/completions', {
+    model: 'asked',
+    messages: [
+      { role: 'user', content: 'hi' },
+      { role: 'assistant', content: null, function_call: { name: 'f', arguments: '{"a":1}' } },
+      { role: 'function', name: 'f', content: 'done' },
+    ],
+  })
+  const request = exchange.request({ node: nodeOf('ollama'), model: 'm', native: ['ollama'] })
+
+  expect(JSON.parse(text(request.body)).messages.slice(1)).toEqual([
+    { role: 'assistant', content: '', tool_calls: [{ function: { index: 0, name: 'f', arguments: { a: 1 } } }] },
+    { role: 'tool', content: 'done', tool_name: 'f' },
+  ])
+})
+
 describe('Ollama client, OpenAI-speaking node', () => {
   test('comments do not count as the beginning', () => {
     const transform = ollamaOnOpenai()

@@ -1,0 +1,134 @@
+import { type Job, modelKey } from '../src/domain/job'
+import type { NodeReport } from '../src/domain/node'
+import type { Candidate } from '../src/domain/placement'
+import type { Ledger } from '../src/placement/ledger'
+import type { Member, Roster } from './roster'
+import { candidateOf, type LearnedSlots } from './view'
+
+interface Sources {
+  readonly ledger: Ledger
+  readonly roster: Roster
+  readonly parallelism: LearnedSlots
+}
+
+/** A candidate, and everything that it was made from. */
+interface Row {
+  readonly member: Member
+  readonly report: NodeReport | undefined
+  readonly node: unknown
+  readonly runtime: unknown
+  readonly mark: { readonly version: number }
+  readonly version: number
+  readonly learned: { readonly version: number }
+  readonly learnedVersion: number
+  readonly candidate: Candidate | undefined
+}
+
+/** The rows of one model, in the order of the roster. */
+interface Slate {
+  readonly rows: Row[]
+  /** Of the rows that have one. */
+  candidates: Candidate[]
+}
+
+interface Slates {
+  revision: number
+  readonly byModel: Map<string, Slate>
+}
+
+/** One set a ledger: a dispatcher that starts anew begins with none. */
+const known = new WeakMap<Ledger, Slates>()
+
+const slatesOf = (ledger: Ledger, { revision }: Roster): Slates => {
+  let slates = known.get(ledger)
+  if (slates === undefined) {
+    slates = { revision, byModel: new Map() }
+    known.set(ledger, slates)
+  }
+  if (slates.revision !== revision) {
+    slates.revision = revision
+    slates.byModel.clear()
+  }
+  return slates
+}
+
+/** Snapshots are replaced whole, and ledger and samples count their changes, so being the same ones is being up to date. */
+const isFresh = ({ member, report, node, runtime, mark, version, learned, learnedVersion }: Row): boolean =>
+  mark.version === version &&
+  learned.version === learnedVersion &&
+  member.report === report &&
+  member.node.getSnapshot() === node &&
+  member.runtime.getSnapshot() === runtime
+
+const rowOf = (member: Member, key: string, choice: number, { ledger, roster, parallelism }: Sources): Row => {
+  const mark = ledger.mark(member.description.name)
+  const learned = parallelism.mark(member.description.name)
+  return {
+    member,
+    report: member.report,
+    node: member.node.getSnapshot(),
+    runtime: member.runtime.getSnapshot(),
+    mark,
+    version: mark.version,
+    learned,
+    learnedVersion: learned.version,
+    candidate: candidateOf(member, key, choice, ledger, roster, parallelism),
+  }
+}
+
+const standing = (rows: readonly Row[]): Candidate[] =>
+  rows.flatMap(({ candidate }) => (candidate === undefined ? [] : [candidate]))
+
+const slateFor = (key: string, choice: number, sources: Sources): Slate => {
+  const rows: Row[] = []
+  for (const name of sources.roster.holding(key)) {
+    const member = sources.roster.get(name)
+    if (member !== undefined) rows.push(rowOf(member, key, choice, sources))
+  }
+  return { rows, candidates: standing(rows) }
+}
+
+const refresh = (slate: Slate, key: string, choice: number, sources: Sources): void => {
+  const { rows, candidates } = slate
+  let isComplete = candidates.length === rows.length
+  let changed = false
+  for (let at = 0; at < rows.length; at++) {
+    const row = rows[at] as Row
+    if (isFresh(row)) continue
+    const next = rowOf(row.member, key, choice, sources)
+    rows[at] = next
+    changed = true
+    if (next.candidate === undefined) isComplete = false
+    else if (isComplete) candidates[at] = next.candidate
+  }
+  if (changed && !isComplete) slate.candidates = standing(rows)
+}
+
+/**
+ * Live snapshots as plain candidates, for every node that holds a model of the job's chain and for no other. Between two
+ * decisions little changes: what still holds is kept, so that a decision among hundreds of nodes looks at each but
+ * builds only a few anew. The list is good for the turn; the next one may change it.
+ */
+export const candidatesFor = (
+  job: Job,
+  roster: Roster,
+  ledger: Ledger,
+  parallelism: LearnedSlots,
+): readonly Candidate[] => {
+  const sources = { roster, ledger, parallelism }
+  const { byModel } = slatesOf(ledger, roster)
+  const of = (name: string, choice: number): readonly Candidate[] => {
+    const key = modelKey(name)
+    const id = `${choice} ${key}`
+    const slate = byModel.get(id)
+    if (slate !== undefined) {
+      refresh(slate, key, choice, sources)
+      return slate.candidates
+    }
+    const fresh = slateFor(key, choice, sources)
+    if (fresh.rows.length > 0) byModel.set(id, fresh)
+    return fresh.candidates
+  }
+  const [first] = job.models
+  return job.models.length === 1 && first !== undefined ? of(first, 0) : job.models.flatMap(of)
+}

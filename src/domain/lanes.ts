@@ -1,0 +1,57 @@
+import type { Capability } from './job'
+import type { NodeKind } from './node'
+
+/** What a server is there for. A node whose one lane is down still serves its others. */
+export type Lane =
+  | 'text'
+  | 'embedding'
+  | 'multimodal'
+  | 'rerank'
+  | 'transcription'
+  | 'speech'
+  | 'music'
+  | 'image'
+  | 'video'
+
+/** Capabilities that have an endpoint of their own; everything else is asked of a chat or of a completion. */
+const LANE_OF: Partial<Readonly<Record<Capability, Lane>>> = {
+  embedding: 'embedding',
+  rerank: 'rerank',
+  transcription: 'transcription',
+  speech: 'speech',
+  music: 'music',
+  image: 'image',
+  video: 'video',
+  vision: 'multimodal',
+  audio: 'multimodal',
+}
+
+/** The lane of a request, by what it needs. */
+export const laneOf = (needs: readonly Capability[]): Lane =>
+  needs.map((need) => LANE_OF[need]).find((lane) => lane !== undefined) ?? 'text'
+
+const TEXT: readonly Lane[] = ['text', 'embedding', 'multimodal']
+
+/** Lanes of kinds that have no others, whatever model they hold; absent: any. */
+const LANES: Partial<Readonly<Record<NodeKind, readonly Lane[]>>> = {
+  ollama: TEXT,
+  lmstudio: TEXT,
+  llamacpp: [...TEXT, 'rerank', 'transcription'],
+  sglang: [...TEXT, 'rerank'],
+  mlx: ['text', 'multimodal'],
+  whispercpp: ['transcription'],
+  sdcpp: ['image', 'video'],
+  a1111: ['image'],
+}
+
+/** Servers of that kind have such an endpoint, as far as anybody knows. */
+export const hasLane = (kind: NodeKind, lane: Lane): boolean => LANES[kind]?.includes(lane) ?? true
+
+const isTextual = (lane: Lane): boolean => lane === 'text' || lane === 'multimodal'
+
+/** A model that is known to be for another lane only; unknown ones may be for any. */
+export const isForOtherLane = (capabilities: readonly Capability[] | undefined, lane: Lane): boolean => {
+  if (capabilities === undefined || capabilities.length === 0 || !isTextual(lane)) return false
+  const media: readonly Lane[] = ['rerank', 'transcription', 'speech', 'music', 'image', 'video']
+  return capabilities.every((capability) => media.some((one) => one === LANE_OF[capability]))
+}

@@ -1,0 +1,73 @@
+import type { LearnedParallelism } from './parallelism'
+import type { WindowSummary } from './percentile'
+import type { DecodeSpeeds, Speed } from './speed'
+import type { TokenRatio } from './token-ratio'
+
+/** Pairs kept, and of everything else too; the least recently measured one goes first. */
+export const MAX_PAIRS = 5_000
+
+/** What is known of one node:model. Means in ms; absent when never measured. */
+export interface LearnedPair {
+  readonly node: string
+  /** As `modelKey` writes it. */
+  readonly model: string
+  readonly serviceMs?: number
+  readonly services: number
+  readonly loadMs?: number
+  readonly loads: number
+  /** The latest service times, in ms. */
+  readonly window?: WindowSummary
+  readonly prefill?: Speed
+  readonly decode?: DecodeSpeeds
+  readonly parallelism?: LearnedParallelism
+}
+
+/** How fast a node brings models into memory, in GB/s, over all its models. */
+export interface LearnedRate {
+  readonly node: string
+  readonly gbPerSecond: number
+  readonly loads: number
+}
+
+/** Moving averages over all models of a node. */
+export interface LearnedMeans {
+  readonly node: string
+  readonly latencyMs: number
+  /** Output tokens/s. */
+  readonly tokensPerSecond?: number
+  readonly samples: number
+}
+
+/** Aggregates only: their number is bounded by pairs, whatever the number of requests behind them. */
+export interface Learned {
+  /** Least recently measured first, like the others. */
+  readonly pairs: readonly LearnedPair[]
+  readonly rates: readonly LearnedRate[]
+  readonly means: readonly LearnedMeans[]
+  readonly ratios: readonly TokenRatio[]
+}
+
+/** Where the aggregates outlive the process. `save` gets what one sample changed and must not block. */
+export interface LearnedStore {
+  load?(): Partial<Learned>
+  save?(changed: Partial<Learned>): void
+}
+
+/** A map of at most `limit` entries; what was set longest ago goes first. */
+export const createLatest = <T>(limit: number) => {
+  const entries = new Map<string, T>()
+  return {
+    get: (key: string): T | undefined => entries.get(key),
+    set: (key: string, value: T): T => {
+      entries.delete(key)
+      entries.set(key, value)
+      const oldest = entries.keys().next()
+      if (entries.size > limit && !oldest.done) entries.delete(oldest.value)
+      return value
+    },
+    values: () => entries.values(),
+    get size() {
+      return entries.size
+    },
+  }
+}
