@@ -2,6 +2,7 @@ import { createIdentities } from '../src/catalog/identity'
 import { createNames, type Known, type Names } from '../src/catalog/names'
 import { createNaming, namedGateway } from '../src/catalog/naming'
 import type { Config } from '../src/domain/config'
+import { modelKey } from '../src/domain/job'
 import type { IdentityStore } from '../src/ports/identities'
 import type { NodeGateway } from '../src/ports/node-gateway'
 import type { Member, Roster } from './roster'
@@ -33,7 +34,7 @@ export const createCatalog = (first: Config, { gateway, now, identities: store, 
     capabilities: (key) => [
       ...new Set([...roster.holding(key)].flatMap((node) => capabilitiesOn(roster.get(node), key))),
     ],
-    current: identities.current,
+    current: (name) => roster.nameOf(modelKey(name)) ?? identities.current(name),
   }
   let names = createNames(first, known)
   const naming = createNaming({ identities, sameModel: (name) => names.sameModel(name) })

@@ -46,7 +46,13 @@ type Of<T extends DispatcherEvent['type']> = Extract<DispatcherEvent, { type: T 
 const turn = (context: DispatcherContext, api: Turn['api']): Turn => ({ context, api })
 
 export const dispatcherLogic = flat<DispatcherContext, DispatcherEvent, DispatcherInput>(dispatcherChart, {
-  context: (input) => ({ ...input, loadDueAt: new Map(), lastRescoreAt: input.now(), looking: false, asking: undefined }),
+  context: (input) => ({
+    ...input,
+    loadDueAt: new Map(),
+    lastRescoreAt: input.now(),
+    looking: false,
+    asking: undefined,
+  }),
   delays: { tick: TICK_MS },
   actions: {
     place: (context, event, api) => {

@@ -8,6 +8,7 @@ import type { Reply } from '../src/ports/node-gateway'
 import { createKeyLimits } from '../src/placement/key-limits'
 import { createLedger } from '../src/placement/ledger'
 import { createRoom } from '../src/placement/room'
+import { withAnyModel } from './any-model'
 import { createCatalog } from './catalog'
 import type { DispatcherContext } from './dispatcher/context'
 import { type FleetContext, fleetMachine } from './fleet.machine'
@@ -108,7 +109,10 @@ export const startFleet = (
           return
         }
         callers.set(job.id, { resolve, reject })
-        child(address.requests).send({ type: 'request.submit', job: estimated(catalog.names.resolve(job)) })
+        child(address.requests).send({
+          type: 'request.submit',
+          job: estimated(job.anyModel ? withAnyModel(job, shared.roster) : catalog.names.resolve(job)),
+        })
         // Whoever was to take it is stopped, or broke on it.
         if (callers.has(job.id) && !shared.requests.has(address.request(job.id))) {
           callers.delete(job.id)

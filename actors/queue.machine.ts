@@ -5,7 +5,7 @@ import { address, type QueueEntry, type QueueEvent } from './protocol'
 
 export interface QueueContext {
   readonly node: string
-  /** The node's own name for the model. */
+  /** As the fleet calls it. */
   readonly model: string
   readonly key: string
   limit: number

@@ -12,11 +12,13 @@ import {
 } from './protocol'
 import { admit, type Doors } from './request/admission'
 import type { RequestContext, RequestPorts } from './request/context'
+import { settledFact } from './request/outcome'
 import { requestLogic } from './request.machine'
 import { adopt, spawn } from './spawn'
 import type { KeyLimits } from '../src/placement/key-limits'
 import { sameModel } from '../src/domain/job'
 import { RouterError, statusOf } from '../src/domain/errors'
+import type { Outcome } from '../src/domain/facts'
 
 export interface RequestsContext {
   /** Every live request by its address. */
@@ -203,27 +205,17 @@ const answerFor = (
       elapsedMs: at - job.arrivedAt,
     })
   else ports.refuse(job.id, refusal)
-  journal.record({
-    type: 'request.settled',
-    at,
-    request: job.id,
-    dialect: job.dialect,
-    asked: job.asked,
-    priority: job.priority,
-    ...(job.key === undefined ? {} : { key: job.key }),
-    ...(place === undefined ? {} : { residency: place.residency }),
-    arrivedAt: job.arrivedAt,
-    outcome: {
-      end: hasBegun ? 'incomplete' : 'failed',
-      status: hasBegun ? 200 : 500,
-      code: 'internal',
-      message,
-      ...(place === undefined ? {} : { node: place.node, model: place.model }),
-      phase,
-      bytes,
-      retries: attempt - 1,
-    },
-  })
+  const outcome: Outcome = {
+    end: hasBegun ? 'incomplete' : 'failed',
+    status: hasBegun ? 200 : 500,
+    code: 'internal',
+    message,
+    ...(place === undefined ? {} : { node: place.node, model: place.model }),
+    phase,
+    bytes,
+    retries: attempt - 1,
+  }
+  journal.record(settledFact(job, outcome, at, place?.residency))
 }
 
 /** Without a measurement an answer is assumed to take this long, in ms. */
@@ -248,24 +240,8 @@ const refuse = (ports: RequestPorts, job: RequestContext['job'], error: RouterEr
   const at = ports.now()
   const status = statusOf(error.code, job.dialect)
   ports.journal.record({ type: 'request.arrived', at: job.arrivedAt, job })
-  ports.journal.record({
-    type: 'request.settled',
-    at,
-    request: job.id,
-    dialect: job.dialect,
-    asked: job.asked,
-    priority: job.priority,
-    ...(job.key === undefined ? {} : { key: job.key }),
-    arrivedAt: job.arrivedAt,
-    outcome: {
-      end: 'rejected',
-      status,
-      code: error.code,
-      message: error.message,
-      phase: 'placing',
-      bytes: 0,
-      retries: 0,
-    },
-  })
+  const { code, message } = error
+  const outcome: Outcome = { end: 'rejected', status, code, message, phase: 'placing', bytes: 0, retries: 0 }
+  ports.journal.record(settledFact(job, outcome, at))
   ports.refuse(job.id, error)
 }

@@ -31,6 +31,8 @@ export interface Roster {
   disown(name: string, key: string): void
   /** Nodes that list the model or hold it. */
   holding(key: string): ReadonlySet<string>
+  /** The model for which every node that has this name has it as a further one; undefined where a node's model is called so. */
+  nameOf(key: string): string | undefined
   /** Some node, here now or gone, listed it once. */
   wasListed(key: string): boolean
   /** Measured memory of the model where it was last seen loaded, in GB. */
@@ -133,6 +135,16 @@ export const createRoster = (left: (name: string) => void = () => {}): Roster =>
       member.report = { ...member.report, models: member.report.models.filter((model) => model !== stored) }
     },
     holding: (key) => byModel.get(key) ?? NONE,
+    nameOf: (key) => {
+      let found: string | undefined
+      for (const node of byModel.get(key) ?? NONE) {
+        const name = members.get(node)?.inventory?.get(key)?.name ?? key
+        const isOther = found !== undefined && modelKey(found) !== modelKey(name)
+        if (isOther || modelKey(name) === key) return undefined
+        found = name
+      }
+      return found
+    },
     wasListed: (key) => listed.has(key),
     measuredGb: (key) => sizes.get(key),
     allInventoried: () => {

@@ -130,5 +130,7 @@ export const candidatesFor = (
     return fresh.candidates
   }
   const [first] = job.models
-  return job.models.length === 1 && first !== undefined ? of(first, 0) : job.models.flatMap(of)
+  if (job.models.length === 1 && first !== undefined) return of(first, 0)
+  // Where any model will do, none of them is a second choice.
+  return job.models.flatMap((name, choice) => of(name, job.anyModel ? 0 : choice))
 }

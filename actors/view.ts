@@ -1,7 +1,8 @@
 import { modelKey } from '../src/domain/job'
 import type { Admission, Breaker, Health, ResidentModel } from '../src/domain/node'
 import type { Candidate, OtherResident } from '../src/domain/placement'
-import { slotsOf } from '../src/placement/concurrency'
+import type { Writable } from '../src/domain/writable'
+import { type SlotFacts, slotsOf } from '../src/placement/concurrency'
 import type { Ledger } from '../src/placement/ledger'
 import type { ParallelismWatch } from '../src/ports/samples'
 import type { Member, Roster } from './roster'
@@ -19,6 +20,14 @@ export interface NodeAxes {
 /** What the runtime actor observed. */
 export const residentOn = ({ runtime }: Member): readonly ResidentModel[] =>
   (runtime.getSnapshot() as { context: { resident: readonly ResidentModel[] } }).context.resident
+
+/** Without what a load that has been decided pushes out, although its runtime may not have heard of that yet. */
+const stayingOn = (member: Member, ledger: Ledger): readonly ResidentModel[] => {
+  const evicts = ledger.loading(member.description.name)?.evicts ?? []
+  if (evicts.length === 0) return residentOn(member)
+  const out = new Set(evicts.map(modelKey))
+  return residentOn(member).filter(({ name }) => !out.has(modelKey(name)))
+}
 
 /** Our loads that ended on the node, by model key. */
 const loadedAtOn = ({ runtime }: Member): ReadonlyMap<string, number> =>
@@ -95,19 +104,18 @@ export const candidateOf = (
   const { description, report } = member
   const { name } = description
   const axes = axesOf(member)
-  const resident = residentOn(member)
+  const resident = stayingOn(member, ledger)
   const here = resident.find((model) => modelKey(model.name) === key || modelKey(model.name) === modelKey(stored.name))
   const availableGb = availableGbOn(member, resident, ledger)
   const account = ledger.account(name, stored.name)
   const learned = parallelism.slots(name, stored.name)
   const justLoaded = isJustLoaded(member, modelKey(stored.name))
-  const { slots, basis } = slotsOf({
-    kind: description.kind,
-    ...(description.maxConcurrency === undefined ? {} : { configured: description.maxConcurrency }),
-    ...(here?.slots === undefined ? {} : { reported: here.slots }),
-    ...(learned === undefined ? {} : { learned }),
-    ...(availableGb === undefined || justLoaded ? {} : { headroomGb: availableGb }),
-  })
+  const facts: Writable<SlotFacts> = { kind: description.kind }
+  if (description.maxConcurrency !== undefined) facts.configured = description.maxConcurrency
+  if (here?.slots !== undefined) facts.reported = here.slots
+  if (learned !== undefined) facts.learned = learned
+  if (availableGb !== undefined && !justLoaded) facts.headroomGb = availableGb
+  const { slots, basis } = slotsOf(facts)
   const nodeInFlight = ledger.nodeInFlight(name) + ledger.nodeGranted(name)
   const cap = axes.breaker === 'half_open' ? 1 : (description.maxConcurrency ?? Number.POSITIVE_INFINITY)
   const free = Math.max(
@@ -131,19 +139,15 @@ export const candidateOf = (
   const loading = ledger.loading(name)?.model
   const unloadedAt = here === undefined ? unloadedAtOn(member, modelKey(stored.name)) : undefined
   const totalGb = description.memoryGb ?? report?.memoryGb
-  return {
+  const candidate: Writable<Candidate> = {
     node: description,
     model: stored.name,
     choice,
     stored,
-    ...(here === undefined ? {} : { resident: here }),
-    ...axes,
-    ...(isStale(member) ? { isStale: true } : {}),
-    ...(isRefusing(member) ? { isRefusing: true } : {}),
-    ...(report?.pressure === undefined ? {} : { pressure: report.pressure }),
-    ...(report?.lanesDown === undefined ? {} : { lanesDown: report.lanesDown }),
+    health: axes.health,
+    admission: axes.admission,
+    breaker: axes.breaker,
     canLoad: report?.canLoad ?? false,
-    ...(report?.loadsOnRequest === undefined ? {} : { loadsOnRequest: report.loadsOnRequest }),
     inFlight: account.reserved,
     bound: account.bound,
     foreign: account.foreign,
@@ -151,21 +155,28 @@ export const candidateOf = (
     slotsBasis: basis,
     free,
     nodeInFlight,
-    ...(loading === undefined ? {} : { loading }),
     others,
-    ...(availableGb === undefined ? {} : { availableGb }),
-    ...(costGb === undefined ? {} : { costGb }),
-    ...(report?.maxResident === undefined ? {} : { maxResident: report.maxResident }),
-    ...(member.mostResident === undefined ? {} : { mostResident: member.mostResident }),
-    ...(here !== undefined && isUnverified(member, modelKey(here.name)) ? { isUnverified: true } : {}),
-    ...(justLoaded ? { isJustLoaded: true } : {}),
-    ...(unloadedAt === undefined ? {} : { unloadedAt }),
-    ...(totalGb === undefined ? {} : { totalGb }),
     lastChosen: ledger.lastChosen(name),
   }
+  if (here !== undefined) candidate.resident = here
+  if (isStale(member)) candidate.isStale = true
+  if (isRefusing(member)) candidate.isRefusing = true
+  if (report?.pressure !== undefined) candidate.pressure = report.pressure
+  if (report?.lanesDown !== undefined) candidate.lanesDown = report.lanesDown
+  if (report?.loadsOnRequest !== undefined) candidate.loadsOnRequest = report.loadsOnRequest
+  if (loading !== undefined) candidate.loading = loading
+  if (availableGb !== undefined) candidate.availableGb = availableGb
+  if (costGb !== undefined) candidate.costGb = costGb
+  if (report?.maxResident !== undefined) candidate.maxResident = report.maxResident
+  if (member.mostResident !== undefined) candidate.mostResident = member.mostResident
+  if (here !== undefined && isUnverified(member, modelKey(here.name))) candidate.isUnverified = true
+  if (justLoaded) candidate.isJustLoaded = true
+  if (unloadedAt !== undefined) candidate.unloadedAt = unloadedAt
+  if (totalGb !== undefined) candidate.totalGb = totalGb
+  return candidate
 }
 
-/** One node's copy of a model, by the node's own name for it. */
+/** One node's copy of a model, by the fleet's name for it. */
 export const candidateAt = (
   node: string,
   model: string,

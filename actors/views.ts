@@ -5,7 +5,7 @@ import type { Ledger } from '../src/placement/ledger'
 import type { Room } from '../src/placement/room'
 import type { NodeContext } from './node/context'
 import type { QueueContext } from './queue.machine'
-import type { Member, Roster } from './roster'
+import type { Member } from './roster'
 import { availableGbOn, axesOf, residentOn } from './view'
 import type { Shared } from './wiring'
 
@@ -97,6 +97,7 @@ export const nodeViewOf = (member: Member, shared: Shared, quarantined: boolean)
     ...(lastReportAt === undefined ? {} : { lastReportAt }),
     ...(pollMs === undefined ? {} : { pollMs }),
     ...(report?.pressure === undefined ? {} : { pressure: report.pressure }),
+    ...(report?.lanesDown === undefined ? {} : { lanesDown: report.lanesDown }),
     ...(memoryGb === undefined ? {} : { memoryGb }),
     ...(freeGb === undefined ? {} : { freeGb }),
     ...(loading?.costGb === undefined ? {} : { claimedGb: loading.costGb }),

@@ -1,13 +1,21 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
+import { COARSE_FROM_MS, createCoarseTimers } from './coarse-timers'
 import type { Clock } from './ports/clock'
 import type { Random } from './ports/random'
 
-/** The machine's own time. */
+const coarse = createCoarseTimers(Date.now, (run, ms) => {
+  const timer = setInterval(run, ms)
+  return () => clearInterval(timer)
+})
+
+/** The machine's own time. Deadlines of ten seconds and more may be late by half a second; none is ever early. */
 export const systemClock: Clock = {
   now: () => Date.now(),
-  setTimeout: (run, ms) => setTimeout(run, ms),
-  clearTimeout: (handle) => clearTimeout(handle as Timer),
+  setTimeout: (run, ms) => (ms >= COARSE_FROM_MS ? coarse.set(run, ms) : setTimeout(run, ms)),
+  clearTimeout: (handle) => {
+    if (handle !== undefined && handle !== null && !coarse.clear(handle)) clearTimeout(handle as Timer)
+  },
 }
 
 const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz'

@@ -16,7 +16,7 @@ export interface DispatcherContext {
   policy: Policy
   readonly samples: Samples
   readonly journal: Journal
-  config: Pick<Config, 'limits' | 'policy' | 'priorities' | 'score' | 'cost' | 'aliases'>
+  config: Pick<Config, 'auth' | 'limits' | 'policy' | 'priorities' | 'score' | 'cost' | 'aliases'>
   readonly now: () => number
   /** 0 <= x < 1 */
   readonly random: () => number
@@ -41,7 +41,7 @@ export type DispatcherInput = Omit<DispatcherContext, 'loadDueAt' | 'lastRescore
 
 export interface BoundBatch {
   readonly node: string
-  /** The node's own name for the model. */
+  /** As the fleet calls it. */
   readonly model: string
   readonly priority: Priority
   readonly arrivedAt: number

@@ -86,7 +86,9 @@ export const beginByRequest = (turn: Turn, request: string, candidate: Candidate
 export const adopt = ({ context, api }: Turn, node: string, model: string, tookMs: number): void => {
   const load = context.ledger.endLoad(node)
   context.samples.addLoad(node, modelKey(model), tookMs, load?.costGb)
-  const { slots } = candidateAt(node, model, context.roster, context.ledger, context.samples.parallelism) ?? { slots: 1 }
+  const { slots } = candidateAt(node, model, context.roster, context.ledger, context.samples.parallelism) ?? {
+    slots: 1,
+  }
   let free = slots - context.ledger.on(node, model).filter(({ state }) => state !== 'loading').length
   for (const reservation of context.ledger.on(node, model)) {
     if (reservation.state !== 'loading') continue

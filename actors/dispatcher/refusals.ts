@@ -1,6 +1,7 @@
 import { RouterError, type NodeReason } from '../../src/domain/errors'
 import { isGlob } from '../../src/domain/glob'
 import { type Job, modelKey } from '../../src/domain/job'
+import { isModelAllowed } from '../../src/domain/model-globs'
 import type { Candidate, Eliminated, Placement } from '../../src/domain/placement'
 import type { Reservation } from '../../src/placement/ledger'
 import { type Running, retryAfterSeconds } from '../../src/learning/retry-after'
@@ -40,7 +41,10 @@ export const runningOf = (context: DispatcherContext, { node, model, state, sinc
 }
 
 /** Who has to end before the candidate takes another: those on its model's slots, or whoever else keeps the node busy. */
-export const inTheWay = ({ ledger }: DispatcherContext, { node, model, slots, free }: Candidate): readonly Reservation[] => {
+export const inTheWay = (
+  { ledger }: DispatcherContext,
+  { node, model, slots, free }: Candidate,
+): readonly Reservation[] => {
   const ofModel = ledger.on(node.name, model)
   return free > 0 || ofModel.length >= slots ? ofModel : ledger.on(node.name)
 }
@@ -69,6 +73,10 @@ const tokensOf = ({
 const failedEverywhere = (job: Job, nodes: readonly NodeReason[]): RouterError =>
   new RouterError('upstream_failed', `Every node that could serve '${job.asked}' failed on this request.`, { nodes })
 
+/** What the caller's key may use: a name that it may not even see is no suggestion. */
+const globsOf = ({ config }: DispatcherContext, { key }: Job): readonly string[] | undefined =>
+  key === undefined ? undefined : config.auth.keys.find(({ name }) => name === key)?.models
+
 /** Nothing can serve it: an error at once when waiting cannot cure that, undefined when it is to be held. */
 export const refusalFor = (
   context: DispatcherContext,
@@ -84,7 +92,8 @@ export const refusalFor = (
     if (known && excluded.length > 0) return failedEverywhere(job, nodes)
     if (known || !context.roster.allInventoried() || context.roster.size === 0) return undefined
     const aliases = (context.config.aliases ?? []).map(({ name }) => name).filter((name) => !isGlob(name))
-    const near = nearestNames(job.asked, new Set([...context.roster.keys(), ...aliases]))
+    const shown = [...context.roster.keys(), ...aliases].filter((name) => isModelAllowed(globsOf(context, job), name))
+    const near = nearestNames(job.asked, new Set(shown))
     return new RouterError('model_not_found', `The model '${job.asked}' does not exist on any node.`, {
       hint:
         near.length === 0

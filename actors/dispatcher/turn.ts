@@ -16,6 +16,7 @@ import type { DispatcherContext, Turn } from './context'
 import { beginByRequest, beginLoad } from './loads'
 import { deadlineRefusal, estimateFor } from './deadline'
 import { refusalFor, roomRefusal } from './refusals'
+import { withGuard } from './guard'
 import { isBatch, startable, withShare } from './share'
 import { isTrial, orTrial } from './trial'
 
@@ -44,7 +45,11 @@ const policyContext = ({ samples, now, random, config }: DispatcherContext): Pol
 
 const evaluate = (context: DispatcherContext, { job, excluded }: Pick<Asking, 'job' | 'excluded'>) => {
   const { roster, ledger, config, samples } = context
-  const candidates = withShare(context, job, candidatesFor(job, roster, ledger, samples.parallelism))
+  const candidates = withGuard(
+    context,
+    job,
+    withShare(context, job, candidatesFor(job, roster, ledger, samples.parallelism)),
+  )
   const policy = (job.policy === undefined ? undefined : policyNamed(job.policy)) ?? context.policy
   const queueLimit = queueLimitFor(config.limits.queuePerNode, job.priority, config.priorities)
   const placement = place(candidates, job, policy, policyContext(context), new Set(excluded), queueLimit)

@@ -1,11 +1,36 @@
 import { RouterError } from '../../src/domain/errors'
-import type { Outcome } from '../../src/domain/facts'
+import type { FactOf, Outcome } from '../../src/domain/facts'
+import type { Job } from '../../src/domain/job'
+import type { Writable } from '../../src/domain/writable'
 import type { Api } from '../flat'
 import type { RequestEvent } from '../protocol'
 import type { RequestContext } from './context'
 
 const rate = (tokens: number | undefined, ms: number): number | undefined =>
   tokens === undefined || tokens < 2 || ms <= 0 ? undefined : (tokens * 1000) / ms
+
+/** What the journal is told at the end of every request, however it ended. */
+export const settledFact = (
+  job: Job,
+  outcome: Outcome,
+  at: number,
+  residency?: 'resident' | 'cold',
+): FactOf<'request.settled'> => {
+  const { id, dialect, asked, priority, key, arrivedAt } = job
+  const fact: Writable<FactOf<'request.settled'>> = {
+    type: 'request.settled',
+    at,
+    request: id,
+    dialect,
+    asked,
+    priority,
+    arrivedAt,
+    outcome,
+  }
+  if (key !== undefined) fact.key = key
+  if (residency !== undefined) fact.residency = residency
+  return fact
+}
 
 /** The one terminal status: told to the journal, and to the client when no answer has begun. */
 export const settle = (context: RequestContext, _event: RequestEvent, api: Api<RequestEvent>): void => {
@@ -21,37 +46,33 @@ export const settle = (context: RequestContext, _event: RequestEvent, api: Api<R
   const decodeMs = summary === undefined || !job.stream ? 0 : summary.durationMs - (firstByteMs ?? 0)
   const tokensPerSecond = rate(summary?.tokensOut, decodeMs)
   const engineMs = context.engineMs + (place === undefined ? 0 : ports.now() - context.startedAt)
-  const outcome: Outcome = {
+  const outcome: Writable<Outcome> = {
     end,
     // A client that was sent its headers while it waited has its status already.
     status: context.hasHeaders && status !== 499 ? 200 : status,
-    ...(code === undefined ? {} : { code }),
-    ...(message === undefined ? {} : { message }),
-    ...(place === undefined ? {} : { node: place.node, model: place.model }),
     phase: context.phase,
-    ...(summary?.tokensIn === undefined ? {} : { tokensIn: summary.tokensIn }),
-    ...(summary?.tokensOut === undefined ? {} : { tokensOut: summary.tokensOut }),
-    ...(summary?.thinkingExhausted ? { thinkingExhausted: true } : {}),
-    ...(firstByteMs === undefined ? {} : { ttftMs: context.startedAt - job.arrivedAt + firstByteMs }),
-    ...(firstByteMs === undefined ? {} : { firstByteMs }),
-    ...(summary === undefined ? {} : { serviceMs: summary.durationMs }),
-    ...(tokensPerSecond === undefined ? {} : { tokensPerSecond }),
     bytes: summary?.bytes ?? context.bytes,
-    ...(engineMs > 0 ? { engineMs } : {}),
     retries: context.retries,
   }
-  ports.journal.record({
-    type: 'request.settled',
-    at: ports.now(),
-    request: job.id,
-    dialect: job.dialect,
-    asked: job.asked,
-    priority: job.priority,
-    ...(job.key === undefined ? {} : { key: job.key }),
-    ...(place === undefined ? {} : { residency: place.residency }),
-    arrivedAt: job.arrivedAt,
-    outcome,
-  })
+  if (code !== undefined) outcome.code = code
+  if (message !== undefined) outcome.message = message
+  if (place !== undefined) {
+    outcome.node = place.node
+    outcome.model = place.model
+  }
+  if (summary !== undefined) {
+    outcome.serviceMs = summary.durationMs
+    if (summary.tokensIn !== undefined) outcome.tokensIn = summary.tokensIn
+    if (summary.tokensOut !== undefined) outcome.tokensOut = summary.tokensOut
+    if (summary.thinkingExhausted) outcome.thinkingExhausted = true
+  }
+  if (firstByteMs !== undefined) {
+    outcome.firstByteMs = firstByteMs
+    outcome.ttftMs = context.startedAt - job.arrivedAt + firstByteMs
+  }
+  if (tokensPerSecond !== undefined) outcome.tokensPerSecond = tokensPerSecond
+  if (engineMs > 0) outcome.engineMs = engineMs
+  ports.journal.record(settledFact(job, outcome, ports.now(), place?.residency))
   const refusal =
     error ?? (end === 'client_disconnected' ? new RouterError('client_disconnected', 'The client left.') : undefined)
   if (refusal !== undefined && firstByteMs === undefined) api.defer(() => ports.refuse(job.id, refusal))

@@ -1,5 +1,6 @@
 import { RouterError, statusOf } from '../../src/domain/errors'
-import type { Failure, PhaseName } from '../../src/domain/facts'
+import type { FactOf, Failure, PhaseName } from '../../src/domain/facts'
+import type { Writable } from '../../src/domain/writable'
 import { isSameFault } from '../../src/placement/breaker'
 import { nodeOfPair, pairOf } from '../../src/placement/filters/failed-before'
 import type { Api } from '../flat'
@@ -12,14 +13,11 @@ type Action = (context: RequestContext, event: RequestEvent, api: RequestApi) =>
 
 const enterPhase = (context: RequestContext, phase: PhaseName, node?: string, model?: string): void => {
   context.phase = phase
-  context.ports.journal.record({
-    type: 'request.phase',
-    at: context.ports.now(),
-    request: context.job.id,
-    phase,
-    ...(node === undefined ? {} : { node }),
-    ...(model === undefined ? {} : { model }),
-  })
+  const { job, ports } = context
+  const fact: Writable<FactOf<'request.phase'>> = { type: 'request.phase', at: ports.now(), request: job.id, phase }
+  if (node !== undefined) fact.node = node
+  if (model !== undefined) fact.model = model
+  ports.journal.record(fact)
 }
 
 const ask = (context: RequestContext, cause: 'arrival' | 'hold' | 'retry', api: RequestApi): void =>
@@ -75,7 +73,12 @@ const noteFailure = (context: RequestContext, failure: Failure, api: RequestApi,
 }
 
 /** Another node failed on it with the very same words. */
-export const isRequestsFault = ({ lastFailure, lastFailedNode, place }: RequestContext, event: RequestEvent): boolean =>
+export const isRequestsFault = (
+  { job, lastFailure, lastFailedNode, place }: RequestContext,
+  event: RequestEvent,
+): boolean =>
+  // An embedding is computed, not sampled: what fails alike twice fails everywhere. Any other answer may be luck.
+  job.needs.includes('embedding') &&
   lastFailure !== undefined &&
   lastFailedNode !== undefined &&
   lastFailedNode !== place?.node &&

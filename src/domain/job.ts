@@ -18,6 +18,18 @@ export type Capability =
   | 'image'
   | 'video'
 
+/** What a server is there for. A node whose one lane is down still serves its others. */
+export type Lane =
+  | 'text'
+  | 'embedding'
+  | 'multimodal'
+  | 'rerank'
+  | 'transcription'
+  | 'speech'
+  | 'music'
+  | 'image'
+  | 'video'
+
 export type Priority = 'critical' | 'normal' | 'batch'
 
 export interface TokenCount {

@@ -1,17 +1,5 @@
-import type { Capability } from './job'
+import type { Capability, Lane } from './job'
 import type { NodeKind } from './node'
-
-/** What a server is there for. A node whose one lane is down still serves its others. */
-export type Lane =
-  | 'text'
-  | 'embedding'
-  | 'multimodal'
-  | 'rerank'
-  | 'transcription'
-  | 'speech'
-  | 'music'
-  | 'image'
-  | 'video'
 
 /** Capabilities that have an endpoint of their own; everything else is asked of a chat or of a completion. */
 const LANE_OF: Partial<Readonly<Record<Capability, Lane>>> = {
@@ -27,8 +15,13 @@ const LANE_OF: Partial<Readonly<Record<Capability, Lane>>> = {
 }
 
 /** The lane of a request, by what it needs. */
-export const laneOf = (needs: readonly Capability[]): Lane =>
-  needs.map((need) => LANE_OF[need]).find((lane) => lane !== undefined) ?? 'text'
+export const laneOf = (needs: readonly Capability[]): Lane => {
+  for (const need of needs) {
+    const lane = LANE_OF[need]
+    if (lane !== undefined) return lane
+  }
+  return 'text'
+}
 
 const TEXT: readonly Lane[] = ['text', 'embedding', 'multimodal']
 
@@ -55,3 +48,6 @@ export const isForOtherLane = (capabilities: readonly Capability[] | undefined, 
   const media: readonly Lane[] = ['rerank', 'transcription', 'speech', 'music', 'image', 'video']
   return capabilities.every((capability) => media.some((one) => one === LANE_OF[capability]))
 }
+
+/** Pictures and sound: rare, large, and nobody's conversation. */
+export const isMediaLane = (lane: Lane): boolean => lane !== 'embedding' && lane !== 'rerank' && !isTextual(lane)

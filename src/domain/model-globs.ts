@@ -1,12 +1,8 @@
+import { matchesGlob } from './glob'
 import { modelKey } from './job'
 
-const literal = /[.+?^${}()|[\]\\]/g
-
 /** `*` stands for any characters, slashes and colons included; case and `:latest` do not count. */
-const matches = (glob: string, key: string): boolean => {
-  const pattern = modelKey(glob).replace(literal, String.raw`\$&`).replaceAll('*', '.*')
-  return new RegExp(`^${pattern}$`, 's').test(key)
-}
+const matches = (glob: string, key: string): boolean => matchesGlob(modelKey(glob), key)
 
 /**
  * Whether globs let a model be used: one of them has to match, and none that begins with `!`. Only exclusions means

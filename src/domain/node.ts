@@ -1,5 +1,4 @@
-import type { Capability } from './job'
-import type { Lane } from './lanes'
+import type { Capability, Lane } from './job'
 
 export type NodeKind =
   | 'ollama'

@@ -1,4 +1,4 @@
-import type { Lane } from './lanes'
+import type { Lane } from './job'
 import type { Breaker, Health, NodeDescription, ResidentModel, StoredModel } from './node'
 
 /** One (node, model) pair as a decision sees it: plain data from live snapshots and the ledger. */
@@ -47,6 +47,8 @@ export interface Candidate {
   /** What the model needs in memory, in GB, measured where it was seen loaded; absent when unknown. */
   readonly costGb?: number
   readonly maxResident?: number
+  /** Others that this request must not push out. */
+  readonly keeps?: readonly string[]
   /** The most models that were seen in its memory at once. */
   readonly mostResident?: number
   /** Another model was loaded since the report that lists this one as resident. */

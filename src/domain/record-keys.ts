@@ -1,7 +1,7 @@
 import { sameModel } from './job'
 import type { DecisionRecord } from './record'
 
-/** The model that the request ran on (the node's own name), else the one that it was last bound for, else the asked one. */
+/** The model that the request ran on (as the fleet calls it), else the one that it was last bound for, else the asked one. */
 export const recordModel = (record: DecisionRecord): string =>
   record.outcome?.model ?? lastPlaced(record)?.model ?? record.asked.model
 

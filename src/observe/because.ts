@@ -89,13 +89,12 @@ const codeOf = ({ record, round, node, model }: Placed): BecauseCode => {
 
 const SENTENCES: Readonly<Record<BecauseCode, (placed: Placed) => string>> = {
   resident: ({ round, node, model }) =>
-    `${node} has ${model} in memory and a free slot, the best of ${counted(rankedCount(round), 'candidate')}`,
+    `${node} has ${model} in memory${slot(round.decision)}, the best of ${counted(rankedCount(round), 'candidate')}`,
   recent: ({ node, model }) => `${node} had ${model} in memory a moment ago`,
   session: ({ node }) => `${node} answered this conversation before and may still hold its beginning`,
   only_candidate: ({ round, node, model }) => `${node} is the only node that can serve ${model} now${lost(round)}`,
   idle: ({ node }) => `${node} had nothing else to do`,
-  cold_load: ({ round, node, model }) =>
-    `no free slot has ${model} in memory, so ${node} loads it${evicting(round.decision)}`,
+  cold_load: ({ round, node, model }) => `${whyCold(round, node, model)}${evicting(round.decision)}`,
   fallback: ({ record, node, model }) => `${record.models[0]} could not be served now, ${model} on ${node} stands in`,
   held: ({ node, model }) => `${node} can serve ${model} now`,
   lent: ({ node }) => `${node} answers sooner than the queue where it waited`,
@@ -110,6 +109,17 @@ const failedBefore = (record: DecisionRecord): string => {
   return last
     ? `${last.node} failed after ${duration(last.elapsedMs)} (${last.class}: ${last.message})`
     : 'another failed'
+}
+
+/** Whoever joins a queue may find every slot taken. */
+const slot = ({ kind }: Decision): string => (kind === 'bind' ? '' : ' and a free slot')
+
+/** Nodes that were ruled out may have it in memory, and so may those that a score puts behind. */
+const whyCold = (round: Round, node: string, model: string): string => {
+  if (round.decision.kind === 'bind')
+    return `${node} loads ${model}, the best of ${counted(rankedCount(round), 'candidate')}`
+  if (rankedCount(round) > 1 || lost(round) === '') return `no free slot has ${model} in memory, so ${node} loads it`
+  return `${node}, the only node that can serve ${model} now${lost(round)}, loads it`
 }
 
 const evicting = ({ evicts }: Decision): string =>

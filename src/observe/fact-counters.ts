@@ -98,7 +98,7 @@ export const createFactCounters = (families: Families, { models, words, perKey }
 
   const settled = ({ request, at, arrivedAt, asked, dialect, outcome, residency }: FactOf<'request.settled'>): void => {
     const { end, node = '', tokensIn = 0, tokensOut = 0, ttftMs } = outcome
-    // Only a node's own name makes a model known: clients may ask for anything.
+    // Only what ran makes a model known: clients may ask for anything.
     const tracked = running.get(request)
     const wanted = models.known(tracked?.wanted ?? asked)
     const model = node !== '' && outcome.model !== undefined ? models.admit(outcome.model) : wanted

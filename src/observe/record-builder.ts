@@ -1,3 +1,4 @@
+import type { Writable } from '../domain/writable'
 import type { FactOf } from '../domain/facts'
 import type { Job } from '../domain/job'
 import type { Decision, Eliminated, Verdict } from '../domain/placement'
@@ -13,8 +14,6 @@ const MAX_FAILURES = 16
 const MAX_LIST = 16
 const MAX_NAME = 256
 const MAX_MESSAGE = 300
-
-type Writable<T> = { -readonly [K in keyof T]: T[K] }
 
 /** A record while its request runs: the same object that readers get, growing. */
 export type Draft = Writable<Omit<DecisionRecord, 'rounds' | 'phases' | 'failures'>> & {

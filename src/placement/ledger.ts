@@ -5,7 +5,7 @@ export interface Reservation {
   readonly request: string
   readonly attempt: number
   readonly node: string
-  /** The node's own name for the model. */
+  /** As the fleet calls it. */
   readonly model: string
   /** `loading`: the slot is kept while the model loads. `lingering`: the client left, the engine may still compute. */
   state: 'loading' | 'running' | 'lingering'
@@ -81,6 +81,8 @@ export interface Ledger {
   observe(node: string, model: string, running: number): number
   chosen(node: string): void
   lastChosen(node: string): number
+  /** When a request for the model last got a slot anywhere, in ms since the epoch. */
+  lastUsedAt(key: string): number | undefined
   forget(node: string): void
   /** The node's count of changes; the same object for ever, so that a look at it costs nothing. */
   mark(node: string): Readonly<Mark>
@@ -103,6 +105,7 @@ export const createLedger = (): Ledger => {
   const accounts = new Map<string, Map<string, Account>>()
   const loads = new Map<string, Load>()
   const choices = new Map<string, number>()
+  const uses = new Map<string, number>()
   let turn = 0
   let lingers = 0
   let bound = 0
@@ -133,6 +136,7 @@ export const createLedger = (): Ledger => {
   const reserve = (reservation: Reservation): void => {
     if (reservations.has(reservation.request)) throw new Error(`${reservation.request} holds a reservation already`)
     reservations.set(reservation.request, reservation)
+    uses.set(modelKey(reservation.model), reservation.since)
     const ofNode = byNode.get(reservation.node) ?? new Set()
     byNode.set(reservation.node, ofNode.add(reservation))
     const account = open(reservation.node, reservation.model)
@@ -238,6 +242,7 @@ export const createLedger = (): Ledger => {
       choices.set(node, ++turn)
     },
     lastChosen: (node) => choices.get(node) ?? 0,
+    lastUsedAt: (key) => uses.get(key),
     forget: (node) => {
       touch(node)
       loads.delete(node)

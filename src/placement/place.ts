@@ -31,6 +31,19 @@ export const eliminate = (
   return undefined
 }
 
+const OF_CANDIDATE = filters.filter((filter) => filter.ofCandidate === true)
+
+/** Whether the filters that look at the candidate alone pass it; candidates are kept from one decision to the next. */
+const soundness = new WeakMap<Candidate, boolean>()
+
+const isSound = (candidate: Candidate, job: Job, context: FilterContext): boolean => {
+  const known = soundness.get(candidate)
+  if (known !== undefined) return known
+  const isSoundNow = OF_CANDIDATE.every((filter) => filter.reject(candidate, job, context) === undefined)
+  soundness.set(candidate, isSoundNow)
+  return isSoundNow
+}
+
 /**
  * Stages 1 and 2 for a job over all candidates of its chain: eliminate, rank, answer. Pure: the caller reserves in the
  * same turn.
@@ -51,8 +64,10 @@ export const place = (
     ...(policy.binding === 'early' && queueLimit !== undefined ? { queueLimit } : {}),
   }
   const concerned = filters.filter((filter) => filter.concerns?.(job, filterContext) ?? true)
+  const ofJob = concerned.filter((filter) => filter.ofCandidate !== true)
   for (const candidate of candidates) {
-    const reason = eliminate(candidate, job, filterContext, concerned)
+    const among = isSound(candidate, job, filterContext) ? ofJob : concerned
+    const reason = eliminate(candidate, job, filterContext, among)
     if (reason === undefined) survivors.push(candidate)
     else eliminated.push(reason)
   }

@@ -70,15 +70,16 @@ const isBefore = (a: Entry, b: Entry): boolean => {
 }
 
 const groupOf = (job: Job, excluded: readonly string[]): string =>
-  [
-    job.models.map(modelKey).join(','),
-    job.needs.join(','),
+  // Not joined by characters that names may hold: a client could put its request into the group of others.
+  JSON.stringify([
+    job.models.map(modelKey),
+    job.needs,
     job.pin ?? '',
     job.policy ?? '',
     job.contextTokens ?? '',
-    job.standInNeeds?.join(',') ?? '',
-    [...excluded].sort().join(','),
-  ].join('|')
+    job.standInNeeds ?? [],
+    [...excluded].sort(),
+  ])
 
 export const createRoom = (rankOf: RankOf = rankByDefault): Room => {
   const entries = new Map<string, Entry>()
@@ -86,11 +87,20 @@ export const createRoom = (rankOf: RankOf = rankByDefault): Room => {
   const perModel = new Map<string, number>()
   let held = 0
 
+  /** The last that was taken out: one that asks again mostly comes back at once, and to where it stood. */
+  let left: Entry | undefined
+  const isItsPlace = ({ job, group, rank, prev, next }: Entry, entry: Entry, { head }: Group): boolean =>
+    job.id === entry.job.id &&
+    group === entry.group &&
+    rank === entry.rank &&
+    (prev === undefined ? head === next : prev.next === next && entries.get(prev.job.id) === prev)
+
   const insert = (entry: Entry): void => {
     const group = groups.get(entry.group) ?? { head: undefined, tail: undefined, size: 0 }
     groups.set(entry.group, group)
     let before = group.tail
-    while (before !== undefined && isBefore(entry, before)) before = before.prev
+    if (left !== undefined && isItsPlace(left, entry, group)) before = left.prev
+    else while (before !== undefined && isBefore(entry, before)) before = before.prev
     entry.prev = before
     entry.next = before === undefined ? group.head : before.next
     if (entry.prev === undefined) group.head = entry
@@ -146,6 +156,7 @@ export const createRoom = (rankOf: RankOf = rankByDefault): Room => {
       if (entry === undefined) return undefined
       entries.delete(request)
       unlink(entry)
+      left = entry
       count(entry.job, -1)
       if (entry.standing === 'held') held -= 1
       return entry

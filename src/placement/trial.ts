@@ -10,7 +10,8 @@ const DOUBTFUL: ReadonlySet<SlotsBasis> = new Set(['learned', 'default'])
  * whether the engine runs more than is known.
  */
 export const isDoubtful = (candidate: Candidate): boolean => {
-  const { slots, slotsBasis, inFlight, foreign, resident, health, breaker, loading, others, nodeInFlight, node } = candidate
+  const { slots, slotsBasis, inFlight, foreign, resident, health, breaker, loading, others, nodeInFlight, node } =
+    candidate
   return (
     DOUBTFUL.has(slotsBasis) &&
     inFlight === slots &&

@@ -4,5 +4,6 @@ import type { Filter } from './filter'
 export const breakerOpen: Filter = {
   name: 'breaker_open',
   temporary: true,
+  ofCandidate: true,
   reject: ({ breaker }) => (breaker === 'open' ? {} : undefined),
 }

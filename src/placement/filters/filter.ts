@@ -22,6 +22,8 @@ export interface Numbers {
 export interface Filter {
   readonly name: string
   readonly temporary: boolean
+  /** It looks at the candidate alone, neither at the job nor at the clock: asked once for as long as that is the same. */
+  readonly ofCandidate?: true
   /** False when it passes every candidate for this job, whatever the candidate: then it is not asked for each. */
   concerns?(job: Job, context: FilterContext): boolean
   /** Undefined passes. */

@@ -4,6 +4,7 @@ import { contextWindow } from './context-window'
 import { failedBefore } from './failed-before'
 import type { Filter } from './filter'
 import { laneDown, laneMissing } from './lane'
+import { lastHotCopy } from './last-hot-copy'
 import { memoryFit } from './memory-fit'
 import { notInventoried } from './not-inventoried'
 import { notListed } from './not-listed'
@@ -32,5 +33,6 @@ export const filters: readonly Filter[] = [
   pressureCritical,
   contextWindow,
   memoryFit,
+  lastHotCopy,
   queueFull,
 ]

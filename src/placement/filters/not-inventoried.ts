@@ -4,5 +4,6 @@ import type { Filter } from './filter'
 export const notInventoried: Filter = {
   name: 'not_inventoried',
   temporary: true,
+  ofCandidate: true,
   reject: ({ health }) => (health === 'unknown' ? {} : undefined),
 }

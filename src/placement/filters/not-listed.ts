@@ -10,5 +10,6 @@ export const mayServe = ({ models }: NodeDescription, { name, localName = name, 
 export const notListed: Filter = {
   name: 'not_listed',
   temporary: false,
+  ofCandidate: true,
   reject: ({ node, stored }) => (mayServe(node, stored) ? undefined : {}),
 }

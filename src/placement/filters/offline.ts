@@ -4,5 +4,6 @@ import type { Filter } from './filter'
 export const offline: Filter = {
   name: 'offline',
   temporary: true,
+  ofCandidate: true,
   reject: ({ health }) => (health === 'offline' ? {} : undefined),
 }

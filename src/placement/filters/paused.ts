@@ -4,5 +4,6 @@ import type { Filter } from './filter'
 export const paused: Filter = {
   name: 'paused',
   temporary: true,
+  ofCandidate: true,
   reject: ({ admission }) => (admission === 'open' ? undefined : {}),
 }

@@ -4,5 +4,6 @@ import type { Filter } from './filter'
 export const pressureCritical: Filter = {
   name: 'pressure_critical',
   temporary: true,
+  ofCandidate: true,
   reject: ({ pressure }) => (pressure === 'critical' ? {} : undefined),
 }

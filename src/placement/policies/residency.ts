@@ -27,7 +27,7 @@ const SUSPECT_TIERS = 2.5
 const STALE_TIERS = 0.5
 
 /** Verdicts in order; more are never shown, so the rest is not sorted. */
-const IN_ORDER = 16
+const IN_ORDER = 8
 
 interface Entry {
   readonly candidate: Candidate
@@ -104,26 +104,25 @@ const rememberedEntry = (candidate: Candidate, job: Job, now: number): Entry => 
   return entry
 }
 
-const verdictOf = (candidate: Candidate, tier: Tier, evicts: readonly string[], rank: readonly number[]): Ranked => ({
-  verdict: 'ranked',
-  node: candidate.node.name,
-  model: candidate.model,
-  rank: rank.slice(0, -1),
-  terms: {
+const verdictOf = (candidate: Candidate, tier: Tier, evicts: readonly string[], rank: readonly number[]): Ranked => {
+  const terms: Record<string, number | string> = {
     tier,
-    ...(candidate.choice > 0 ? { choice: candidate.choice } : {}),
-    ...(candidate.health === 'suspect' ? { health: 'suspect' } : {}),
-    ...(candidate.isStale === true ? { report: 'stale' } : {}),
-    ...(candidate.isRefusing === true ? { refuses: 'busy' } : {}),
     in_flight: candidate.inFlight,
     free: candidate.free,
     slots: candidate.slots,
-    ...(candidate.shareLeft === undefined ? {} : { batch_share_left: candidate.shareLeft }),
-    ...(candidate.foreign > 0 ? { foreign: candidate.foreign } : {}),
-    ...(evicts.length > 0 ? { evicts: evicts.length } : {}),
-    ...(candidate.availableGb === undefined ? { memory_fit: 'unknown' } : {}),
-  },
-})
+  }
+  if (candidate.choice > 0) terms.choice = candidate.choice
+  if (candidate.health === 'suspect') terms.health = 'suspect'
+  if (candidate.isStale === true) terms.report = 'stale'
+  if (candidate.isRefusing === true) terms.refuses = 'busy'
+  if (candidate.slotsBasis === 'learned') terms.slots_from = 'learned'
+  if (candidate.shareLeft !== undefined) terms.batch_share_left = candidate.shareLeft
+  if (candidate.foreign > 0) terms.foreign = candidate.foreign
+  if (evicts.length > 0) terms.evicts = evicts.length
+  if (candidate.availableGb === undefined) terms.memory_fit = 'unknown'
+  const { node, model } = candidate
+  return { verdict: 'ranked', node: node.name, model, rank: rank.slice(0, -1), terms }
+}
 
 /** A model is on its way into memory, or can be brought there at once. */
 const LOADABLE: ReadonlySet<Tier> = new Set(['joins_load', 'cold', 'cold_start', 'evicting'])
