@@ -145,7 +145,8 @@ export const startFleet = (
         ...about,
         startedAt,
         draining,
-        inFlight: ledger.total(),
+        // A slot that is kept while its model loads has nothing at the node yet.
+        inFlight: ledger.total() - loading().size,
         waiting: room.size - room.heldCount + loading().size,
         held: room.heldCount,
         nodes: members.length,

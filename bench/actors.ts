@@ -64,8 +64,17 @@ const measure = async (nodes: number) => {
   const job = testJob()
   const { parallelism } = noSamples()
   const decide = async (): Promise<void> => {
-    for (let i = 0; i < PER_ROUND; i++)
-      place(candidatesFor(job, roster, desk.ledger, parallelism), job, residency, context, new Set())
+    for (let i = 0; i < PER_ROUND; i++) {
+      const { decision } = place(
+        candidatesFor(job, roster, desk.ledger, parallelism),
+        job,
+        residency,
+        context,
+        new Set(),
+      )
+      // As a request does: whatever was derived from the ledger is out of date for the next.
+      desk.ledger.chosen(decision.node ?? '')
+    }
   }
   await decide()
   const total: number[] = []

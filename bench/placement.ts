@@ -73,7 +73,7 @@ const measure = async (nodes: number, holding: number, decisionsToMake: number):
   const dispatcher = fleet.root.system.get(address.dispatcher)
   const took: number[] = []
   for (let i = 0; i < decisionsToMake * 2; i++) {
-    const job = testJob({ id: systemRandom.id('req'), arrivedAt: systemClock.now() })
+    const job = testJob({ id: systemRandom.id('req'), needs: [], arrivedAt: systemClock.now() })
     const startedAt = performance.now()
     dispatcher.send({ type: 'request.place', job, attempt: 1, cause: 'arrival', excluded: [] })
     // The first half makes the code warm.

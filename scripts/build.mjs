@@ -4,7 +4,7 @@
  */
 import { execFileSync } from 'node:child_process'
 import { existsSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { resolve } from 'node:path'
 import { parseArgs } from 'node:util'
 import { ensureInstalled, manifest, root, runBun } from './toolchain.mjs'
 
@@ -44,7 +44,7 @@ const code = await runBun(
   { env: { NODE_ENV: 'production' } },
 )
 if (code === 0) {
-  const file = [values.outfile, `${values.outfile}.exe`].find((name) => existsSync(join(root, name)))
-  console.log(`${file}  ${(statSync(join(root, file)).size / 1e6).toFixed(1)} MB`)
+  const file = [values.outfile, `${values.outfile}.exe`].find((name) => existsSync(resolve(root, name)))
+  console.log(`${file}  ${(statSync(resolve(root, file)).size / 1e6).toFixed(1)} MB`)
 }
 process.exitCode = code

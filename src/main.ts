@@ -100,7 +100,13 @@ const run = async ({ build, disk, io, options }: ServeInput, first: Config, sour
     })
   let discovery = look()
 
-  const over = shutdown(io, fleet, config, async (force) => {
+  // Nothing supervises the root: without it the process serves nobody, and whoever watches the process starts another.
+  const broken = new Promise<number>((resolve) => {
+    router.listenTo((fact) => {
+      if (fact.type === 'actor.failed' && fact.machine === 'fleet') resolve(exitCode.failed)
+    })
+  })
+  const asked = shutdown(io, fleet, config, async (force) => {
     discovery.stop()
     await router.stopListening(force)
   })
@@ -148,7 +154,7 @@ const run = async ({ build, disk, io, options }: ServeInput, first: Config, sour
   }, TROUBLE_EVERY_MS)
   trouble.unref()
 
-  const code = await over
+  const code = await Promise.race([asked, broken])
   await endDemo()
   router.close()
   return code

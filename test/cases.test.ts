@@ -8,7 +8,7 @@ import { join } from 'node:path'
  */
 const PASSED: Readonly<Record<string, readonly string[]>> = {
   /** Streaming. */
-  S: ['01', '04', '05', '07', '08'],
+  S: ['01', '02', '04', '05', '07', '08'],
   /** Disconnect and cancel. */
   D: ['01', '02', '03', '05', '06', '08', '09', '11'],
   /** Timeouts. */
@@ -18,13 +18,21 @@ const PASSED: Readonly<Record<string, readonly string[]>> = {
   /** Races. */
   R: ['01', '02', '06'],
   /** Queues. */
-  Q: ['05', '08'],
+  Q: ['05', '06', '08'],
   /** Cold loads and memory. */
   C: ['01', '02', '03', '08'],
   /** Protocols. */
   P: ['08', '09'],
+  /** Names of models. */
+  N: ['01', '02', '03', '05', '07'],
   /** Counting and logs. */
   L: ['01', '02', '05'],
+  /** Routers that start again. */
+  K: ['08'],
+  /** Characters. */
+  I: ['01'],
+  /** Machines that sleep. */
+  O: ['06'],
   /** Configuration. */
   G: ['01', '03'],
   /** Shutdown. */
@@ -32,11 +40,15 @@ const PASSED: Readonly<Record<string, readonly string[]>> = {
   /** Bodies and back-pressure. */
   B: ['01', '03', '05'],
   /** Keys and headers. */
-  A: ['01'],
+  A: ['01', '03', '05'],
   /** Connections to nodes. */
   V: ['01', '02'],
   /** Seen beside other routers. */
   W: ['01', '02', '03', '04', '05'],
+  /** Embeddings. */
+  E: ['01', '02', '05'],
+  /** Pictures. */
+  M: ['01', '02', '06'],
   /** Actors in great numbers. */
   Y: ['01', '03', '05'],
 }

@@ -15,7 +15,7 @@ export interface Known {
   isListed(key: string): boolean
   /** What some node says that the model can do. */
   capabilities(key: string): readonly Capability[]
-  /** Today's name of a model that was called otherwise before. */
+  /** Today's name of a model that was called otherwise before, or that a node also lists under this one. */
   current(name: string): string
 }
 
@@ -27,7 +27,7 @@ export interface Names {
   resolve(job: Job): Job
   /** One name for all that the configuration says are one model. */
   sameModel(name: string): string | undefined
-  /** Aliases that are no patterns. */
+  /** Aliases that are no patterns; their models by the fleet's names. */
   readonly aliases: readonly Alias[]
 }
 
@@ -54,12 +54,15 @@ export const createNames = (
     resolve: (job) => {
       const chains = [...job.models, ...(job.fallback ?? [])].map(chainOf)
       const models = distinct(chains.flatMap((chain) => chain.models))
+      if (models.length === 1 && job.models.length === 1 && models[0] === job.models[0]) return job
       const [first] = models
       const isStrict = models.length > 1 && first !== undefined && chains.some(({ acrossKinds }) => !acrossKinds)
       if (!isStrict) return { ...job, models }
       return { ...job, models, standInNeeds: known.capabilities(modelKey(first)).filter((one) => KINDS.has(one)) }
     },
     sameModel: (name) => one.get(modelKey(name)),
-    aliases: listed,
+    get aliases() {
+      return listed.map((alias) => ({ ...alias, models: distinct(alias.models.map(canonical)) }))
+    },
   }
 }

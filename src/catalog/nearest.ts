@@ -1,7 +1,11 @@
 import { editDistance } from '../domain/nearest'
 
+/** A longer name is no typing error, and comparing takes the product of both lengths. */
+const maxLength = 128
+
 /** Up to three names that are close enough to have been meant, nearest first; also those that contain the word. */
 export const nearestNames = (asked: string, names: Iterable<string>): readonly string[] => {
+  if (asked.length > maxLength) return []
   const wanted = asked.toLowerCase()
   const limit = Math.max(2, Math.floor(wanted.length / 3))
   const close: { name: string; distance: number }[] = []

@@ -78,8 +78,10 @@ export const firstRunText = (run: FirstRun): string => {
     `  fleet ${version}   ${file ?? 'no fleet.toml here, using defaults'}`,
     '',
     ...nodeLines(run),
-    `  Ready       ${here}/v1   (OpenAI)      ${here}   (Ollama)`,
-    ...(elsewhere === undefined ? [] : [`  Elsewhere   ${elsewhere}/v1   (OpenAI)      ${elsewhere}   (Ollama)`]),
+    `  Ready       ${here}/v1   (OpenAI)      ${here}   (Ollama, Anthropic)`,
+    ...(elsewhere === undefined
+      ? []
+      : [`  Elsewhere   ${elsewhere}/v1   (OpenAI)      ${elsewhere}   (Ollama, Anthropic)`]),
     ...tryLines(run, here),
   ]
   if (needsKey)

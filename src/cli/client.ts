@@ -1,6 +1,7 @@
 import type { Args } from './args'
 import { exitCode, type ExitCode } from './exit-codes'
 import type { Io } from './io'
+import { printable } from './printable'
 
 const defaultUrl = 'http://127.0.0.1:11435'
 const timeoutMs = 10_000
@@ -87,7 +88,7 @@ export const withClient = async (args: Args, io: Io, run: (client: Client) => Pr
     return await run(createClient(args, io))
   } catch (error) {
     if (!(error instanceof CliError)) throw error
-    io.err(`fleet: ${error.message}\n`)
+    io.err(`fleet: ${printable(error.message)}\n`)
     return error.exit
   }
 }

@@ -61,7 +61,7 @@ export const commands = {
   drain: { does: 'let a node finish what it has and take nothing new', positionals: oneNode, options: remote },
   keys: {
     does: 'make a key for a client, list what keys used',
-    positionals: { text: 'add NAME | list', least: 1, most: 2 },
+    positionals: { text: 'add NAME|list', least: 1, most: 2 },
     options: { ...remote, scope: { value: 'LIST', does: 'of a new key: inference, metrics, admin, node' } },
   },
   simulate: {

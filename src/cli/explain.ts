@@ -6,6 +6,7 @@ import type { Args } from './args'
 import { withClient } from './client'
 import { exitCode, type ExitCode } from './exit-codes'
 import type { Io } from './io'
+import { printable } from './printable'
 
 const asJson = (record: DecisionRecord, node: string | undefined): string => {
   const document = { record, because: because(record), ...(node === undefined ? {} : { whyNot: whyNot(record, node) }) }
@@ -14,7 +15,7 @@ const asJson = (record: DecisionRecord, node: string | undefined): string => {
 
 const asText = (record: DecisionRecord, node: string | undefined): string => {
   const text = node === undefined ? renderExplain(record) : `why not ${node}?  ${whyNot(record, node).sentence}`
-  return text.endsWith('\n') ? text : `${text}\n`
+  return `${text.trimEnd().split('\n').map(printable).join('\n')}\n`
 }
 
 /** `fleet explain ID|last [--why-not NODE] [--json]`: one request, from arrival to its end. */

@@ -1,3 +1,4 @@
+import { modelKey } from '../domain/job'
 import type { NodeView, Overview, QueueView, Waiter } from '../ports/fleet'
 import { duration } from '../observe/words'
 import type { Args } from './args'
@@ -41,9 +42,12 @@ const uptime = (ms: number): string => {
 
 const sum = (numbers: readonly number[]): number => numbers.reduce((total, number) => total + number, 0)
 
-const slotsOf = ({ queues, inFlight, maxConcurrency }: NodeView): string => {
-  const slots = Math.min(maxConcurrency ?? Number.POSITIVE_INFINITY, sum(queues.map((queue) => queue.slots)))
-  return queues.length === 0 ? String(inFlight) : `${inFlight}/${slots}`
+/** A model that is neither in memory nor at work has no slots: its node may have to drop another one for it. */
+const slotsOf = ({ queues, resident, inFlight, maxConcurrency }: NodeView): string => {
+  const here = new Set(resident.map(({ name }) => modelKey(name)))
+  const usable = queues.filter(({ model, inFlight: running }) => running > 0 || here.has(modelKey(model)))
+  const slots = Math.min(maxConcurrency ?? Number.POSITIVE_INFINITY, sum(usable.map((queue) => queue.slots)))
+  return usable.length === 0 ? String(inFlight) : `${inFlight}/${slots}`
 }
 
 const residentOf = ({ resident, loading }: NodeView): string => {
@@ -55,7 +59,7 @@ const residentOf = ({ resident, loading }: NodeView): string => {
 
 const nodeColumns: readonly Column[] = [
   { title: 'NODE', most: 18 },
-  { title: 'KIND', most: 8 },
+  { title: 'KIND', most: 10 },
   { title: 'STATE', most: 14 },
   { title: 'SLOTS', most: 7, right: true },
   { title: 'WAIT', most: 5, right: true },
@@ -81,12 +85,20 @@ const queueColumns: readonly Column[] = [
   { title: 'SLOTS FROM', most: 0 },
 ]
 
-const queueRow = ({ model, node, inFlight, slots, waiting, slotsBasis }: QueueView): string[] => [
-  model,
-  node,
-  `${inFlight}/${slots}`,
-  String(waiting),
-  slotsBasis,
+/** Where the number comes from, and what shows it where nobody vouches for it. */
+const slotsFrom = ({ slotsBasis, parallelism }: QueueView): string => {
+  if (parallelism === undefined || (slotsBasis !== 'learned' && !parallelism.trying)) return slotsBasis
+  const { together, stood, overlapping, trying } = parallelism
+  const shown = `${slotsBasis}: ${together} at once, ${stood} of the last ${overlapping} stood`
+  return trying ? `${shown}; one more is being tried` : shown
+}
+
+const queueRow = (queue: QueueView): string[] => [
+  queue.model,
+  queue.node,
+  `${queue.inFlight}/${queue.slots}`,
+  String(queue.waiting),
+  slotsFrom(queue),
 ]
 
 const waiterLine = ({ request, model, kind, node, waitedMs, reason }: Waiter): string =>

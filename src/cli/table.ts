@@ -1,3 +1,5 @@
+import { printable } from './printable'
+
 /** One column: how wide it may get, and on which side its text stands. */
 export interface Column {
   readonly title: string
@@ -7,8 +9,9 @@ export interface Column {
 
 const gap = '  '
 
-/** Cuts a text to so many terminal cells; the cut is shown. */
-export const clip = (text: string, cells: number): string => {
+/** Cuts a text to so many terminal cells; the cut is shown. Control characters become visible ones. */
+export const clip = (raw: string, cells: number): string => {
+  const text = printable(raw)
   if (Bun.stringWidth(text) <= cells) return text
   let kept = ''
   for (const character of text) {

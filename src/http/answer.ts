@@ -18,6 +18,8 @@ const causeOf = ({ cause, message }: RouterError): string => {
 export interface Peers {
   isLocal(request: Request): boolean
   hangUp(request: Request): void
+  /** Whether the connection may be silent without an end. */
+  setPatience(request: Request, isPatient: boolean): void
 }
 
 /** Runs one route for one request: checks first, errors in the client's dialect, our headers on whatever comes out. */
@@ -37,6 +39,7 @@ export const createAnswer = (deps: ServerDeps, peers: Peers): Answer => {
       const caller = guard.check(route, call.request, () => peers.isLocal(call.request))
       return await route.handle(caller ? { ...call, caller } : call)
     } catch (thrown) {
+      if (route.patient) call.answered()
       return refuse(route, call, thrown)
     }
   }
@@ -69,6 +72,8 @@ export const createAnswer = (deps: ServerDeps, peers: Peers): Answer => {
       at: clock.now(),
       path: pathOf(request.url),
       hangUp: () => peers.hangUp(request),
+      received: () => peers.setPatience(request, true),
+      answered: () => peers.setPatience(request, false),
     }
     const response = await run(route, call)
     sign(response.headers, call)

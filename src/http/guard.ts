@@ -1,7 +1,7 @@
 import type { Config } from '../domain/config'
 import { RouterError } from '../domain/errors'
 import { type Auth, createAuth, type Caller } from './auth'
-import { isForeignPage, isTrustedHost } from './origin'
+import { isForeignPage, isPrivateHost, isTrustedHost } from './origin'
 import type { Route } from './route'
 
 export interface Guard {
@@ -37,6 +37,12 @@ export const createGuard = (config: Pick<Config, 'server' | 'auth'>, instance: s
     }
     if (route.access === 'admin' && !isTrustedHost(host, config.server.host)) {
       throw new RouterError('forbidden', 'This host name may not be used to change anything.', {
+        hint: `Use the address of the router, such as http://127.0.0.1:${config.server.port}, or set auth.mode = "keys".`,
+      })
+    }
+    // A page whose name was pointed at this machine (DNS rebinding) is of the same origin, so only its name tells.
+    if (route.access !== 'open' && !isPrivateHost(host, config.server.host)) {
+      throw new RouterError('forbidden', 'Without keys, this host name may not be used for the router.', {
         hint: `Use the address of the router, such as http://127.0.0.1:${config.server.port}, or set auth.mode = "keys".`,
       })
     }

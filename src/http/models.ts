@@ -1,6 +1,8 @@
 import { RouterError } from '../domain/errors'
 import { sameModel } from '../domain/job'
 import { mayRun } from '../domain/model-globs'
+import type { NodeDescription } from '../domain/node'
+import { isMeant } from '../domain/pin'
 import type { Fleet, ModelView } from '../ports/fleet'
 import type { Caller } from './auth'
 
@@ -10,7 +12,17 @@ export const servable = (models: readonly ModelView[]): readonly ModelView[] => 
 const isServable = ({ nodes }: ModelView): boolean => nodes.some(({ online }) => online)
 
 /** Some node has it in memory, or is bringing it there. */
-export const isInMemory = ({ nodes }: ModelView): boolean => nodes.some(({ state }) => state !== 'disk')
+const isInMemory = ({ nodes }: ModelView): boolean => nodes.some(({ state }) => state !== 'disk')
+
+/** The nodes among those that a request is meant for that have the model in memory, or are bringing it there. */
+export const holdersOf = (
+  { nodes }: ModelView,
+  descriptions: readonly NodeDescription[],
+  pin: string | undefined,
+): readonly NodeDescription[] => {
+  const holding = new Set(nodes.flatMap(({ node, state }) => (state === 'disk' ? [] : [node])))
+  return descriptions.filter((node) => holding.has(node.name) && isMeant(node, pin))
+}
 
 /** The fleet's models as far as a caller's key may use them. */
 export const modelsFor = (fleet: Pick<Fleet, 'models' | 'chainOf'>, caller: Caller | undefined) => {

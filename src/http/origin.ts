@@ -33,6 +33,19 @@ export const isAllowedOrigin = (origin: string, hostHeader: string | null): bool
 export const isForeignPage = (origin: string, hostHeader: string | null): boolean =>
   (origin === 'null' || /^https?:/i.test(origin)) && !isAllowedOrigin(origin, hostHeader)
 
+/** Ends of names that the public DNS does not hand out, so that no foreign page can have one. */
+const privateEnds: readonly string[] = ['.localhost', '.local', '.internal', '.home.arpa', '.lan']
+
+/**
+ * The Host values that no page of a foreign site can have, also not by pointing its own name at this machine (DNS
+ * rebinding). Browsers always send one.
+ */
+export const isPrivateHost = (hostHeader: string | null, listener: string): boolean => {
+  if (hostHeader === null || isTrustedHost(hostHeader, listener)) return true
+  const host = hostOf(hostHeader)
+  return host !== '' && (!host.includes('.') || privateEnds.some((end) => host.endsWith(end)))
+}
+
 /** The Host values that no rebound DNS name can have: address literals, `localhost`, and the listener's own name. */
 export const isTrustedHost = (hostHeader: string | null, listener: string): boolean => {
   if (hostHeader === null) return false

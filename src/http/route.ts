@@ -18,6 +18,10 @@ export interface Call {
   readonly caller?: Caller
   /** Closes the connection soon, whatever the client has not read. */
   hangUp(): void
+  /** The whole request has come: from here on its connection may be silent for as long as the answer needs. */
+  received(): void
+  /** Nothing more of the answer comes: a connection that stays idle is closed after a while. */
+  answered(): void
 }
 
 export interface Route {
@@ -26,7 +30,7 @@ export interface Route {
   readonly path: string
   readonly access: Access
   readonly refuser: Refuser
-  /** The connection may stay silent for as long as the answer needs. */
+  /** Its answer may take as long as it needs; see `Call.received`. */
   readonly patient?: true
   handle(call: Call): Response | Promise<Response>
 }

@@ -1,13 +1,15 @@
 import type { Server } from 'bun'
 import { Elysia } from 'elysia'
+import { RouterError } from '../domain/errors'
 import { createAnswer } from './answer'
 import type { ServerDeps } from './deps'
 import { createFallback } from './fallback'
 import { isLoopbackAddress } from './origin'
+import { native } from './refuser'
 import type { Route } from './route'
 import { createRoutes } from './routes'
 
-/** Seconds that a connection of a route that is not patient may be silent; Bun's largest value. */
+/** Seconds that a connection may be silent unless an answer takes longer; Bun's largest value. */
 const idleSeconds = 255
 
 export interface HttpServer {
@@ -25,6 +27,15 @@ const spellings = (path: string): string[] => {
   return exact.flatMap((one) => (one.endsWith('/') || one.endsWith('*') ? [one] : [one, `${one}/`]))
 }
 
+/**
+ * Where the Host is none, Bun's URL is the bare path, and the search for its beginning would take a later slash for it:
+ * routes would answer under paths that a proxy in front of us does not know. One part alone cannot be mistaken.
+ */
+const isAddressed = ({ url }: Request): boolean => !url.startsWith('/') || url.lastIndexOf('/') === 0
+
+const misaddressed = (): Response =>
+  native.refuse(new RouterError('invalid_request', 'The Host header is missing or is no host.'))
+
 /** The whole HTTP side: every dialect's endpoints, model lists, the native API, health, on one listener. */
 export const createServer = (deps: ServerDeps): HttpServer => {
   let server: Server<undefined> | undefined
@@ -34,16 +45,15 @@ export const createServer = (deps: ServerDeps): HttpServer => {
     return address === undefined || isLoopbackAddress(address)
   }
   const hangUp = (request: Request): void => server?.timeout(request, 1)
-  const answer = createAnswer(deps, { isLocal: isLocalPeer, hangUp })
+  const setPatience = (request: Request, isPatient: boolean): void =>
+    server?.timeout(request, isPatient ? 0 : idleSeconds)
+  const answer = createAnswer(deps, { isLocal: isLocalPeer, hangUp, setPatience })
   const routes = createRoutes(deps)
 
   // Routes own their bytes and their errors: Elysia neither parses bodies nor shapes answers.
   const app = new Elysia({ handler: { standardHostname: false }, strictPath: true })
   const add = (route: Route): void => {
-    const handler = ({ request }: { request: Request }): Promise<Response> => {
-      if (route.patient) server?.timeout(request, 0)
-      return answer(route, request)
-    }
+    const handler = ({ request }: { request: Request }): Promise<Response> => answer(route, request)
     // A GET route answers HEAD too.
     for (const path of spellings(route.path)) app.route(route.method, path, handler, { parse: 'none' })
   }
@@ -64,7 +74,7 @@ export const createServer = (deps: ServerDeps): HttpServer => {
         idleTimeout: idleSeconds,
         // Ours is lower and is answered in the client's dialect.
         maxRequestBodySize: Number.MAX_SAFE_INTEGER,
-        fetch: app.fetch,
+        fetch: (request) => (isAddressed(request) ? app.fetch(request) : misaddressed()),
       })
       return { url: server.url.origin, port: server.port ?? port }
     },

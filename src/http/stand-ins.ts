@@ -1,3 +1,5 @@
+import { checkModelName } from '../wire/model-name'
+
 /** More are no fallback but a search. */
 const maxNames = 16
 const maxNameLength = 256
@@ -11,10 +13,11 @@ const decoded = (name: string): string => {
   }
 }
 
-/** The models of `X-Fleet-Fallback`, in order. */
+/** The models of `X-Fleet-Fallback`, in order; throws `invalid_request` for what can be none. */
 export const standInsOf = (value: string | null): readonly string[] =>
   (value ?? '')
     .split(',')
     .map((name) => decoded(name.trim()).slice(0, maxNameLength))
     .filter((name) => name !== '')
     .slice(0, maxNames)
+    .map(checkModelName)

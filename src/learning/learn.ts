@@ -31,6 +31,9 @@ export const learnFrom = (samples: Samples): { readonly name: string; hear(fact:
         case 'attempt.failed':
           samples.parallelism.ended(fact.request, fact.at)
           return
+        case 'node.changed':
+          if (fact.replaced) samples.forget(fact.node)
+          return
         case 'request.settled':
           settle(fact)
       }

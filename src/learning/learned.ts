@@ -51,6 +51,8 @@ export interface Learned {
 export interface LearnedStore {
   load?(): Partial<Learned>
   save?(changed: Partial<Learned>): void
+  /** Nothing that was measured on the node holds any more. */
+  forget?(node: string): void
 }
 
 /** A map of at most `limit` entries; what was set longest ago goes first. */
@@ -64,6 +66,9 @@ export const createLatest = <T>(limit: number) => {
       const oldest = entries.keys().next()
       if (entries.size > limit && !oldest.done) entries.delete(oldest.value)
       return value
+    },
+    deleteWhere: (isGone: (value: T, key: string) => boolean): void => {
+      for (const [key, value] of entries) if (isGone(value, key)) entries.delete(key)
     },
     values: () => entries.values(),
     get size() {

@@ -114,6 +114,16 @@ export const createSamples = (store: LearnedStore = {}): Samples & { size(): num
       }
     },
 
+    forget(node) {
+      const isThere = (one: { readonly node: string }): boolean => one.node === node
+      pairs.deleteWhere(isThere)
+      windows.deleteWhere((_window, key) => key.startsWith(pairKey(node, '')))
+      rates.deleteWhere(isThere)
+      means.deleteWhere(isThere)
+      watch.forget(node)
+      store.forget?.(node)
+    },
+
     parallelism: watch,
     size: () => pairs.size,
   }

@@ -12,6 +12,7 @@ export interface Watch extends ParallelismWatch {
   /** What is to outlive the process. */
   learned(node: string, model: string): LearnedParallelism | undefined
   restore(node: string, model: string, known: LearnedParallelism): void
+  forget(node: string): void
 }
 
 /** Every node:model that requests went to; `keyOf` names the pair, at most `limit` are kept, the idle longest goes first. */
@@ -75,5 +76,9 @@ export const createWatch = (keyOf: (node: string, model: string) => string, limi
     trying: (node, model, request) => open(node, model).estimate.trying(request),
     learned: (node, model) => estimateOf(node, model)?.learned(),
     restore: (node, model, known) => void open(node, model, known),
+    forget: (node) => {
+      for (const [key, engine] of engines) if (engine.node === node) engines.delete(key)
+      mark(node).version += 1
+    },
   }
 }

@@ -2,6 +2,7 @@ import type { LoadOptions } from '../ports/node-gateway'
 import type { NodeDescription, NodeKind, NodeReport } from '../domain/node'
 import type { NodeDialect } from '../wire/exchange'
 import type { NodeHttp } from './http'
+import type { UpstreamClient, UpstreamReply, UpstreamSend } from './upstream'
 
 /** What a fingerprint found. */
 export interface Identity {
@@ -24,4 +25,6 @@ export interface NodeAdapter {
   /** Resolves once the model is in memory. Absent when the kind cannot load. */
   load?(node: NodeDescription, model: string, options: LoadOptions, http: NodeHttp, signal: AbortSignal): Promise<void>
   unload?(node: NodeDescription, model: string, http: NodeHttp, signal: AbortSignal): Promise<void>
+  /** Of an engine that takes more than one call for an answer; absent: the request is sent as it is. */
+  send?(request: UpstreamSend, upstream: UpstreamClient): Promise<UpstreamReply>
 }

@@ -1,11 +1,14 @@
-import type { NodeAdapter } from './adapter'
-import { koboldcpp, type Mark, type Sighting, sglang, stableDiffusion } from './foreign'
+import type { Identity, NodeAdapter } from './adapter'
 import { rootOf } from './endpoint'
 import type { NodeHttp } from './http'
 import { adapters } from './index'
 import { type Peek, peek } from './peek'
 
-export type { Sighting } from './foreign'
+/** An identity with the name of the product, for people and for node names. */
+export type Sighting = Identity & { readonly product: string }
+
+/** Looks for the marks of one product. */
+type Mark = (url: string, http: NodeHttp, signal: AbortSignal) => Promise<Sighting | undefined>
 
 /** Another router like this one, or this one itself. */
 export interface FleetSighting {
@@ -27,13 +30,13 @@ const llamacpp = native(adapters.llamacpp)
  * generic kind last, since most of the others look like it too.
  */
 const MARKS: readonly Mark[] = [
-  koboldcpp,
+  native(adapters.koboldcpp),
   native(adapters.lmstudio),
-  stableDiffusion,
+  native(adapters.sdcpp),
   native(adapters.llamaswap),
   llamacpp,
   native(adapters.vllm),
-  sglang,
+  native(adapters.sglang),
   native(adapters.ollama),
   native(adapters.openai),
 ]
@@ -59,7 +62,7 @@ export const identify = async (
 
   for (const mark of first ? marksFor(first) : []) {
     const found = await mark(root, once, signal)
-    if (found === 'unusable' || signal.aborted) return undefined
+    if (signal.aborted) return undefined
     if (found) return found
   }
   return undefined

@@ -10,7 +10,7 @@ import { boundedMap } from './bounded-map'
 import type { NodeHttp } from './http'
 import { nativeDialects } from './native'
 import { Relay } from './relay'
-import type { UpstreamClient } from './upstream'
+import type { UpstreamClient, UpstreamSend } from './upstream'
 
 export interface GatewayDeps {
   adapters(kind: NodeKind): NodeAdapter
@@ -98,7 +98,8 @@ export const createGateway = (deps: GatewayDeps): NodeGateway => {
       }
       const relay = new Relay({ call, exchange, request, listener, signal, clock: deps.clock, onOver })
       relays.set(call.request, relay)
-      const sent = deps.upstream.send({
+      const { send = deps.upstream.send } = deps.adapters(node.kind)
+      const outgoing: UpstreamSend = {
         url: node.url + request.path,
         method: request.method,
         headers: headersFor(node, request),
@@ -108,7 +109,8 @@ export const createGateway = (deps: GatewayDeps): NodeGateway => {
         onSending: (reused) => {
           relay.flow.isUnproven = reused
         },
-      })
+      }
+      const sent = send(outgoing, deps.upstream)
       void relay.run(sent)
       return relay.flow
     },

@@ -20,6 +20,8 @@ export const BUFFER_LIMIT_BYTES = 256 * 1024
 /** A node closes a connection when its own time is over: we must have stopped using it a little before. */
 const KEEP_ALIVE_MARGIN_MS = 1_000
 
+/** A connection that the node had closed already fails within a round trip; what fails later had reached an engine. */
+const STALE_WITHIN_MS = 500
 const EMPTY = Buffer.alloc(0)
 
 interface Waiting {
@@ -88,7 +90,8 @@ export class Answer implements UpstreamReply {
     if (!error && this.#decoder?.endsWithConnection) this.#finish(0)
     else if (this.#decoder) this.fail('reset', 'the node closed the connection in the middle of its answer')
     else if (this.#arrived) this.fail('reset', 'the node closed the connection in the head of its answer')
-    else if (reused) this.fail('reset', 'the node closed the kept-alive connection before its answer began', true)
+    else if (reused && this.#now() - this.#sentAt < STALE_WITHIN_MS)
+      this.fail('reset', 'the node closed the kept-alive connection before its answer began', true)
     else this.fail('reset', 'the node closed the connection before its answer began')
   }
 

@@ -1,11 +1,17 @@
 import type { NodeKind } from '../domain/node'
 import type { NodeAdapter } from './adapter'
+import { a1111 } from './a1111'
+import { koboldcpp } from './koboldcpp'
 import { createLlamacpp } from './llamacpp'
 import { llamaswap } from './llamaswap'
 import { createLmstudio } from './lmstudio'
+import { mlx } from './mlx'
 import { createOllama } from './ollama'
 import { openai } from './openai'
+import { sdcpp } from './sdcpp'
+import { sglang } from './sglang'
 import { vllm } from './vllm'
+import { whispercpp } from './whispercpp'
 
 /** Every kind of node. One of each serves the whole process: what they remember is keyed by server. */
 export const adapters: Readonly<Record<NodeKind, NodeAdapter>> = {
@@ -14,6 +20,12 @@ export const adapters: Readonly<Record<NodeKind, NodeAdapter>> = {
   llamaswap,
   llamacpp: createLlamacpp(),
   vllm,
+  sglang,
+  koboldcpp,
+  mlx,
+  whispercpp,
+  sdcpp,
+  a1111,
   openai,
 }
 

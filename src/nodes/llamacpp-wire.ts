@@ -77,9 +77,12 @@ const aliasesOf = ({ id, aliases }: Entry): string[] => {
   return [...names]
 }
 
+/** Of any file system, with its ending. */
+const maxFileName = 256
+
 /** `/models/qwen3-8b-q4.gguf` is also asked for as `qwen3-8b-q4`; a split file without its `-00001-of-00003`. */
 const fileNames = (id: string): string[] => {
-  const file = /([^/\\]+)\.gguf$/i.exec(id)?.[1]
+  const file = /([^/\\]+)\.gguf$/i.exec(id.slice(-maxFileName))?.[1]
   return file ? [file.replace(/-\d{5}-of-\d{5}$/, '')] : []
 }
 

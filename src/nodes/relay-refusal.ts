@@ -31,11 +31,11 @@ export const refusalClass = (reply: UpstreamReply, body: Uint8Array): Failure['c
 }
 
 /**
- * One line for records: the status and, where the node sent a JSON error, its text. A proxy's page or a stack trace
- * does not belong there.
+ * One line for records: the status and, where the node sent a JSON error, what `keep` leaves of its text. A proxy's page or
+ * a stack trace does not belong there.
  */
-export const refusalMessage = (reply: UpstreamReply, body: Uint8Array): string => {
-  const said = reply.headers['content-type']?.includes('json') ? errorText(textOf(body)) : ''
+export const refusalMessage = (reply: UpstreamReply, body: Uint8Array, keep: (said: string) => string): string => {
+  const said = reply.headers['content-type']?.includes('json') ? keep(errorText(textOf(body))) : ''
   return `the node answered ${reply.status}${said === '' ? '' : `: ${said}`}`
 }
 

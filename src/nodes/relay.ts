@@ -3,12 +3,16 @@ import type { Failure } from '../domain/facts'
 import type { Clock } from '../ports/clock'
 import { type Call, type Flow, NodeFault, type ReplyListener, type ReplySummary } from '../ports/node-gateway'
 import type { Exchange, ReplyTransform, Timing, UpstreamRequest } from '../wire/exchange'
+import { withoutQuotes } from './quoted'
 import { createOutlet, type Outlet } from './relay-outlet'
 import { join, readErrorBody, refusalClass, refusalMessage, unusableContent } from './relay-refusal'
 import type { UpstreamReply } from './upstream'
 
 /** An answer that is not streamed is kept back up to here, so that another node can still replace one that dies. */
 const WHOLE_LIMIT_BYTES = 1024 * 1024
+
+/** Stands for a node's words that cannot be kept. */
+const NO_WORDS = 'the node reported an error'
 
 const TIMEOUTS: ReadonlySet<Failure['class']> = new Set(['first_byte_timeout', 'idle_timeout', 'total_cap'])
 
@@ -33,6 +37,11 @@ export class Relay {
   readonly #options: RelayOptions
   readonly #timing: Timing
   readonly #onAbort = (): void => this.#aborted()
+  /** What may be kept of a node's words; empty: nothing. */
+  readonly #kept = (said: string): string => {
+    const { request, call, exchange } = this.#options
+    return withoutQuotes(said, request.body, [call.model, exchange.job.asked]) ?? ''
+  }
   #reply: UpstreamReply | undefined
   #transform: ReplyTransform | undefined
   #outlet: Outlet | undefined
@@ -41,6 +50,7 @@ export class Relay {
   #heldBytes = 0
   #sentBytes = 0
   #tellAbandoned: (() => void) | undefined
+  #tellOver: (() => void) | undefined
   #isOver = false
 
   constructor(options: RelayOptions) {
@@ -109,11 +119,11 @@ export class Relay {
   #begin(transform: ReplyTransform): Outlet | undefined {
     const problem = transform.problem()
     if (problem) {
-      this.#fail(this.#failure('error_event', problem.message, problem.status))
+      this.#fail(this.#failure('error_event', this.#kept(problem.message) || NO_WORDS, problem.status))
       return undefined
     }
-    const { job } = this.#options.exchange
-    if (!(job.stream && transform.begun()) && this.#heldBytes <= WHOLE_LIMIT_BYTES) return undefined
+    const { job, flows = job.stream } = this.#options.exchange
+    if (!(flows && transform.begun()) && this.#heldBytes <= WHOLE_LIMIT_BYTES) return undefined
     const outlet = createOutlet(() => this.#cancelled())
     this.#outlet = outlet
     this.#started(transform, outlet.stream)
@@ -127,7 +137,11 @@ export class Relay {
     const onAbandoned = (tell: () => void): void => {
       this.#tellAbandoned = tell
     }
-    this.#options.listener.started({ status, headers, body, onAbandoned }, Math.max(0, firstByteAt - sentAt))
+    const onOver = (tell: () => void): void => {
+      if (this.#isOver) tell()
+      else this.#tellOver = tell
+    }
+    this.#options.listener.started({ status, headers, body, onAbandoned, onOver }, Math.max(0, firstByteAt - sentAt))
   }
 
   /** Waits until the client wants what is held, then gives it. Meanwhile nothing is read from the node. */
@@ -151,7 +165,7 @@ export class Relay {
     this.#hold(transform.end())
     const problem = transform.problem()
     const failure = problem
-      ? this.#failure('error_event', problem.message, problem.status)
+      ? this.#failure('error_event', this.#kept(problem.message) || NO_WORDS, problem.status)
       : this.#failure('truncated', 'the node ended its answer without the end marker of the protocol')
     const isComplete = !problem && transform.complete()
     if (isComplete) this.#complete(transform)
@@ -218,7 +232,7 @@ export class Relay {
     const body = await readErrorBody(reply)
     if (this.#isOver) return
     const kind = refusalClass(reply, body)
-    const failure = this.#failure(kind, refusalMessage(reply, body), reply.status)
+    const failure = this.#failure(kind, refusalMessage(reply, body, this.#kept), reply.status)
     if (kind !== 'rejected') return this.#fail(failure)
     const { exchange, request, listener } = this.#options
     const rejection = exchange.rejection(request, reply.status, body)
@@ -254,6 +268,7 @@ export class Relay {
     this.flow.clientStalledSince = 0
     this.#options.signal.removeEventListener('abort', this.#onAbort)
     this.#options.onOver()
+    this.#tellOver?.()
   }
 
   #failure(kind: Failure['class'], message: string, status?: number): Failure {

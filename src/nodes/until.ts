@@ -20,7 +20,8 @@ export const until = async (
   }
 }
 
-const pause = (ms: number, signal: AbortSignal): Promise<void> =>
+/** Ends early, without an error, when the signal fires. */
+export const pause = (ms: number, signal: AbortSignal): Promise<void> =>
   new Promise((resolve) => {
     const done = (): void => {
       clearTimeout(timer)

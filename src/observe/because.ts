@@ -94,7 +94,7 @@ const SENTENCES: Readonly<Record<BecauseCode, (placed: Placed) => string>> = {
   session: ({ node }) => `${node} answered this conversation before and may still hold its beginning`,
   only_candidate: ({ round, node, model }) => `${node} is the only node that can serve ${model} now${lost(round)}`,
   idle: ({ node }) => `${node} had nothing else to do`,
-  cold_load: ({ round, node, model }) => `${whyCold(round, node, model)}${evicting(round.decision)}`,
+  cold_load: ({ round, node, model }) => whyCold(round, node, model),
   fallback: ({ record, node, model }) => `${record.models[0]} could not be served now, ${model} on ${node} stands in`,
   held: ({ node, model }) => `${node} can serve ${model} now`,
   lent: ({ node }) => `${node} answers sooner than the queue where it waited`,
@@ -116,10 +116,12 @@ const slot = ({ kind }: Decision): string => (kind === 'bind' ? '' : ' and a fre
 
 /** Nodes that were ruled out may have it in memory, and so may those that a score puts behind. */
 const whyCold = (round: Round, node: string, model: string): string => {
+  const drops = evicting(round.decision)
+  const ranked = rankedCount(round)
   if (round.decision.kind === 'bind')
-    return `${node} loads ${model}, the best of ${counted(rankedCount(round), 'candidate')}`
-  if (rankedCount(round) > 1 || lost(round) === '') return `no free slot has ${model} in memory, so ${node} loads it`
-  return `${node}, the only node that can serve ${model} now${lost(round)}, loads it`
+    return `${node} loads ${model}${drops}, the best of ${counted(ranked, 'candidate')}`
+  if (ranked > 1 || lost(round) === '') return `no free slot has ${model} in memory, so ${node} loads it${drops}`
+  return `${node} loads ${model}${drops} as the only node that can serve it now${lost(round)}`
 }
 
 const evicting = ({ evicts }: Decision): string =>

@@ -118,7 +118,11 @@ const estimateText = ({ valueMs, basis, samples }: Estimate): string =>
 const phaseDetail = (name: Phase['name'], { asked, outcome }: DecisionRecord): string | undefined => {
   if (name === 'prefill') {
     const isCounted = outcome?.tokensIn !== undefined || asked.promptTokens.basis === 'counted'
-    return `${isCounted ? '' : 'about '}${counted(outcome?.tokensIn ?? asked.promptTokens.value, 'token')}`
+    const tokens = `${isCounted ? '' : 'about '}${counted(outcome?.tokensIn ?? asked.promptTokens.value, 'token')}`
+    // What comes whole does not show where the prompt ends and the answer begins.
+    return asked.stream || outcome?.tokensOut === undefined
+      ? tokens
+      : `${tokens}, and writing the answer, which came whole`
   }
   if (name !== 'generating' || outcome?.tokensOut === undefined) return undefined
   const rate =

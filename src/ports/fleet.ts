@@ -48,6 +48,8 @@ export interface NodeView {
   readonly lastReportAt?: number
   readonly pollMs?: number
   readonly pressure?: Pressure
+  /** What it cannot do now, while it does other work. */
+  readonly lanesDown?: NonNullable<NodeReport['lanesDown']>
   readonly memoryGb?: number
   readonly freeGb?: number
   readonly claimedGb?: number

@@ -9,6 +9,8 @@ export interface Reply {
   readonly body: ReadableStream<Uint8Array> | Uint8Array
   /** Told when the body was broken off because the client does not read it: nothing that is written reaches it. */
   onAbandoned?(tell: () => void): void
+  /** Asks to be told, once, when nothing more of the body comes, however it ended; at once if that is so already. */
+  onOver?(tell: () => void): void
 }
 
 export interface ReplySummary {
@@ -44,7 +46,7 @@ export interface Call {
   readonly request: string
   readonly attempt: number
   readonly node: NodeDescription
-  /** The node's own name for the model. */
+  /** As the fleet calls it; `catalog/naming` puts the node's own name there before it leaves the core. */
   readonly model: string
   /** The window the model is (to be) loaded with on this node. */
   readonly contextTokens?: number

@@ -121,5 +121,7 @@ export interface Samples {
   /** Bytes of text per token of the model's prompts, where it was measured. */
   bytesPerToken(model: string): number | undefined
   learned(node: string): LearnedNode
+  /** Another server stands under this name now. */
+  forget(node: string): void
   readonly parallelism: ParallelismWatch
 }

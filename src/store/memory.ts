@@ -67,6 +67,9 @@ export const openMemoryStore = (options: MemoryStoreOptions): Store => {
         for (const mean of changed.means ?? []) means.set(mean.node, mean)
         for (const ratio of changed.ratios ?? []) ratios.set(ratio.model, ratio)
       },
+      forget: (node) => {
+        for (const of of [pairs, rates, means]) of.deleteWhere((one: { readonly node: string }) => one.node === node)
+      },
     },
     identities: { load: () => [...identities.values()], save: (lineage) => void identities.set(lineage.key, lineage) },
     usage: {

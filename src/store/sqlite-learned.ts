@@ -67,7 +67,7 @@ export const learnedTables = (database: Database) => {
       for (const mean of means) pending.means.set(mean.node, mean)
       for (const ratio of ratios) pending.ratios.set(ratio.model, ratio)
     },
-    /** Writes what is remembered; `forget` follows once that is on disk. */
+    /** Writes what is remembered; `written` follows once that is on disk. */
     write: (at: number): void => {
       for (const pair of pending.pairs.values()) writePair(pair, at)
       for (const { node, gbPerSecond, loads } of pending.rates.values()) insertRate.run(node, gbPerSecond, loads, at)
@@ -76,8 +76,14 @@ export const learnedTables = (database: Database) => {
       for (const { model, bytes, tokens, samples } of pending.ratios.values())
         insertRatio.run(model, bytes, tokens, samples, at)
     },
-    forget: (): void => {
+    written: (): void => {
       for (const map of Object.values(pending)) map.clear()
+    },
+    forget: (node: string): void => {
+      for (const map of [pending.pairs, pending.rates, pending.means])
+        for (const [key, one] of map) if (one.node === node) map.delete(key)
+      for (const table of ['learned_pairs', 'learned_rates', 'learned_means'] as const)
+        database.query(`DELETE FROM ${table} WHERE node = ?`).run(node)
     },
     load: (): Learned => ({
       pairs: newest<PairRow>(database, 'learned_pairs').map(toPair),

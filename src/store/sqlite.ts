@@ -67,7 +67,7 @@ export const openStore = (options: StoreOptions): Store => {
     }
     problem = undefined
     for (const { id } of batch) pending.records.delete(id)
-    learned.forget()
+    learned.written()
     usage.forget()
     identities.forget()
     return true
@@ -133,6 +133,7 @@ export const openStore = (options: StoreOptions): Store => {
         learned.remember(changed)
         schedule(FLUSH_EVERY_MS)
       },
+      forget: (node) => void attempt(() => learned.forget(node)),
     },
     identities: {
       load: () => attempt(identities.load) ?? [],

@@ -13,6 +13,8 @@ export interface Store extends Decisions {
     load(): Learned
     /** Takes changed aggregates; the latest of each pair is written with the next batch. */
     save(changed: Partial<Learned>): void
+    /** Deletes what was learned of the node. */
+    forget(node: string): void
   }
   /** Which weights the names of models stand for; written with the next batch. */
   readonly identities: IdentityStore

@@ -36,14 +36,17 @@ const inBand = (job: Job, error: RouterError): string =>
 
 /** Claude Code's user id holds its session's, in one of two forms. */
 const sessionInUserId = /_session_([\w-]+)$|"session_id":"([\w-]+)"/
+/** The end of a user id that is searched: the search may take the square of its length. */
+const searchedLength = 1_024
 
 /** The session that the client names. A user is none by name alone, and is not to be read in records. */
 const sessionOf = (headers: Headers, userId: string | undefined): string | undefined => {
   const named = headers.get('x-claude-code-session-id')?.trim()
   if (named) return named.slice(0, maxSessionLength)
   if (userId === undefined) return undefined
-  const found = sessionInUserId.exec(userId)
-  return found?.[1] ?? found?.[2] ?? `user_${hashText(userId)}`
+  const found = sessionInUserId.exec(userId.slice(-searchedLength))
+  const session = found?.[1] ?? found?.[2]
+  return session?.slice(0, maxSessionLength) ?? `user_${hashText(userId)}`
 }
 
 const describe = (arrival: Arrival, { body, withoutBilling, userId }: AnthropicFacts): Job => {

@@ -63,12 +63,23 @@ export const fleetMember = ({ code, message, details }: RouterError): Json =>
     hint: details.hint,
   })
 
-const openaiError = ({ code, message, details }: RouterError): Json => ({
-  message,
-  type: details.upstream?.type ?? table[code].type,
-  param: details.param ?? null,
-  code: details.upstream?.code ?? table[code].code,
-})
+/** Clients recognise a prompt that is too long by these words more often than by the code, and shorten it. */
+const openaiMessage = ({ code, message, details }: RouterError): string => {
+  const { need, have } = details.tokens ?? {}
+  if (code !== 'context_too_large' || need === undefined || have === undefined) return message
+  if (message.includes('maximum context length')) return message
+  return `This model's maximum context length is ${have} tokens, this request needs ${need}. ${message}`
+}
+
+const openaiError = (error: RouterError): Json => {
+  const { code, details } = error
+  return {
+    message: openaiMessage(error),
+    type: details.upstream?.type ?? table[code].type,
+    param: details.param ?? null,
+    code: details.upstream?.code ?? table[code].code,
+  }
+}
 
 const anthropicTypes: Readonly<Record<number, string>> = {
   401: 'authentication_error',
@@ -83,7 +94,7 @@ const anthropicTypes: Readonly<Record<number, string>> = {
 const anthropicType = (status: number): string =>
   anthropicTypes[status] ?? (status >= 500 ? 'api_error' : 'invalid_request_error')
 
-/** Clients recognise a prompt that is too long by these words, and shorten it. */
+/** Here they know it by other words. */
 const anthropicMessage = ({ code, message, details }: RouterError): string => {
   if (code !== 'context_too_large') return message
   const { need, have } = details.tokens ?? {}

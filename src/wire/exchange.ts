@@ -3,7 +3,7 @@ import type { Capability, Job } from '../domain/job'
 import type { NodeDescription } from '../domain/node'
 
 /** Dialects that a node may speak natively. */
-export type NodeDialect = 'openai' | 'ollama' | 'anthropic'
+export type NodeDialect = 'openai' | 'ollama' | 'anthropic' | 'whisper' | 'sdapi' | 'sdcpp'
 
 /** What goes to the node. Header names are lower case; credentials are added by the gateway, never here. */
 export interface UpstreamRequest {
@@ -84,6 +84,8 @@ export interface Exchange {
   ): { readonly status: number; readonly contentType: string; readonly body: Uint8Array }
   /** An error that ends a stream in-band; framed so that it stands alone even after a half line. */
   inBandError(error: RouterError): Uint8Array
+  /** Sound: it goes out as it comes although it is no stream of events, and breaks off without a word. */
+  readonly flows?: true
   /**
    * What a client that waits for its stream may be sent without it counting as an answer; absent where there is nothing.
    * `note` says for people what is being waited for, one line, where the protocol has a place for it.

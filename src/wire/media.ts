@@ -2,6 +2,7 @@
 import type { Capability, Job } from '../domain/job'
 import { laneOf } from '../domain/lanes'
 import type { Arrival } from './dialect'
+import { checkModelName } from './model-name'
 
 export interface MediaKind {
   /** In the client's terms, for the record. */
@@ -14,7 +15,7 @@ export interface MediaKind {
 /** The description of a media request; without a model any that can do it will. */
 export const mediaJob = ({ id, at, context }: Arrival, { operation, needs, model, stream }: MediaKind): Job => {
   const isNamed = model !== undefined && model.trim() !== ''
-  const asked = isNamed ? model : laneOf(needs)
+  const asked = isNamed ? checkModelName(model) : laneOf(needs)
   return {
     ...context,
     id,

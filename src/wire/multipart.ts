@@ -24,6 +24,8 @@ export interface Form {
 
 /** A form has no more than this; each costs a look. */
 const maxParts = 1_000
+/** Of the head of one part, in bytes. */
+const maxHeadLength = 8_192
 const blankLine = encode('\r\n\r\n')
 
 const boundaryOf = (contentType: string): string | undefined => {
@@ -41,7 +43,7 @@ const partOf = (head: string, start: number, end: number): Part => {
   const name = parameter(head, 'name')
   if (name === undefined) throw invalid('A part of the form has no name.')
   const filename = parameter(head, 'filename')
-  const contentType = /^content-type:\s*(.+?)\s*$/im.exec(head)?.[1]
+  const contentType = /^content-type:([^\r\n]+)/im.exec(head)?.[1]?.trim()
   return {
     name,
     start,
@@ -67,6 +69,7 @@ export const readForm = (body: Uint8Array, contentType: string | null): Form => 
     const start = headEnd + blankLine.length
     const end = headEnd < 0 ? -1 : find(body, between, start)
     if (end < 0) throw invalid('The form breaks off in the middle of a part.')
+    if (headEnd - at > maxHeadLength) throw invalid('The head of a part of the form is too long.')
     parts.push(partOf(decode(body.subarray(at, headEnd)), start, end))
     closesAt = end
     at = end + between.length

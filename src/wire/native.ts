@@ -9,6 +9,7 @@ import type { Exchange, ReplyTransform, UpstreamRequest } from './exchange'
 import { jobOf } from './job'
 import type { Json } from './json/values'
 import { arrayAt, invalid, numberAt, parseBody, stringAt } from './json/values'
+import { checkModelName } from './model-name'
 import { createNativeStreamWriter, createNativeWholeWriter, event } from './native-writer'
 import { askChat, readerFor } from './node-side'
 import { readOpenAiChat } from './openai-request'
@@ -48,6 +49,13 @@ const namesAt = (body: Json, key: string): readonly string[] =>
     })
     .slice(0, maxNames)
 
+/** Tokens or a time: whole, above 0. */
+const wholeAt = (body: Json, key: string): number | undefined => {
+  const number = numberAt(body, key)
+  if (number === undefined || (Number.isSafeInteger(number) && number > 0)) return number
+  throw invalid(`"${key}" must be a whole number above 0.`, key)
+}
+
 const needsAt = (body: Json): readonly Capability[] =>
   namesAt(body, 'needs').map((need) => {
     const known = CAPABILITIES.find((capability) => capability === need)
@@ -61,14 +69,14 @@ const textAt = (body: Json, key: string): string | undefined => stringAt(body, k
 const saidIn = (body: Json, { cap }: Arrival): Partial<Job> => {
   const priority = wordAt(body, 'priority', PRIORITIES)
   const policy = wordAt(body, 'policy', POLICY_NAMES)
-  const [, ...fallback] = namesAt(body, 'models')
+  const [, ...fallback] = namesAt(body, 'models').map(checkModelName)
   const tags = namesAt(body, 'tags')
   const pin = textAt(body, 'pin')
   const session = textAt(body, 'session')
   const clientRequestId = textAt(body, 'clientRequestId')
-  const maxOutputTokens = numberAt(body, 'maxOutputTokens')
-  const contextTokens = numberAt(body, 'contextTokens')
-  const deadlineAt = numberAt(body, 'deadlineAt')
+  const maxOutputTokens = wholeAt(body, 'maxOutputTokens')
+  const contextTokens = wholeAt(body, 'contextTokens')
+  const deadlineAt = wholeAt(body, 'deadlineAt')
   return {
     ...(priority && { priority: cap ? cap(priority) : priority }),
     ...(policy && { policy }),

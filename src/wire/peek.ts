@@ -17,6 +17,7 @@ import {
   value,
 } from './json/cursor'
 import { invalid } from './json/values'
+import { checkModelName } from './model-name'
 
 /** `stream_options` of a body: where its value stands and where `include_usage` does, if it is there. */
 export interface StreamOptions {
@@ -177,6 +178,9 @@ const options = (cursor: Cursor, draft: Draft): void => {
     const tokens = value({ bytes: cursor.bytes, at: span.start })
     if (tokens === null) return
     if (typeof tokens !== 'number') throw invalid('"options.num_ctx" must be a number.', 'options.num_ctx')
+    // Each window is another load of the model, so one that no engine can have must not reach a node.
+    if (!Number.isSafeInteger(tokens) || tokens < 0)
+      throw invalid('"options.num_ctx" must be a whole number of tokens.', 'options.num_ctx')
     draft.contextTokens = tokens
   })
   draft.options = { start, end: cursor.at, members: found }
@@ -303,6 +307,5 @@ export const peek = (bytes: Uint8Array, own: Readonly<Record<string, MemberReade
   finish(cursor)
   const { model: asked, ...facts } = draft
   if (asked === undefined) throw invalid('"model" is missing.', 'model')
-  if (asked.trim() === '') throw invalid('"model" is empty.', 'model')
-  return { ...facts, model: asked }
+  return { ...facts, model: checkModelName(asked) }
 }

@@ -14,12 +14,15 @@ const sniff = (base64: string): string => signatures.find(([prefix]) => base64.s
 
 const lineBreaks = /\s+/g
 const alphabet = /^[A-Za-z0-9+/]+={0,2}$/
+const padding = /={1,2}$/
 
 /** Plain base64 without line breaks, in the standard alphabet, padded; engines with strict decoders take it as it is. */
 const clean = (raw: string, param: string): string => {
   const joined = raw.replace(lineBreaks, '').replaceAll('-', '+').replaceAll('_', '/')
-  const bare = joined.replace(/=+$/, '')
-  if (!alphabet.test(joined) || bare.length % 4 === 1) throw invalid('A picture is not valid base64.', param)
+  // Looked at before it is cut: searching for padding at the end takes the square of a text that is nothing but padding.
+  const isBase64 = alphabet.test(joined)
+  const bare = isBase64 ? joined.replace(padding, '') : ''
+  if (!isBase64 || bare.length % 4 === 1) throw invalid('A picture is not valid base64.', param)
   return bare.padEnd(Math.ceil(bare.length / 4) * 4, '=')
 }
 

@@ -21,19 +21,31 @@ const upstreamOf = (error: unknown): NonNullable<ErrorDetails['upstream']> => {
   }
 }
 
+/** vLLM gives that no type of its own, only these words, as OpenAI once did. */
+const windowInWords = /maximum context length is (\d+) tokens/
+const needInWords = /(?:has|have|requested|resulted in|contains(?: at least)?) (\d+) (?:input |output )?tokens/
+
+const tokensInWords = (message: string): ErrorDetails['tokens'] => {
+  const [have, need] = [windowInWords, needInWords].map((words) => Number(words.exec(message)?.[1]))
+  return have && need && need > have ? { need, have } : undefined
+}
+
 /** llama-server tells both numbers beside its words. */
-const tokensOf = (error: unknown): ErrorDetails['tokens'] => {
+const tokensOf = (error: unknown, message: string): ErrorDetails['tokens'] => {
   if (!isObject(error)) return undefined
   const { n_prompt_tokens: need, n_ctx: have } = error
-  return typeof need === 'number' && typeof have === 'number' ? { need, have } : undefined
+  return typeof need === 'number' && typeof have === 'number' ? { need, have } : tokensInWords(message)
 }
 
 const toError = (status: number, json: Json, request: string): RouterError => {
   const message = errorOf(json)?.message ?? `The node refused the request with status ${status}.`
   const upstream = upstreamOf(json.error)
-  const tooLarge = contextTypes.includes(upstream.type) || contextTypes.includes(upstream.code)
-  if (tooLarge) {
-    const tokens = tokensOf(json.error)
+  const isTooLarge =
+    contextTypes.includes(upstream.type) ||
+    contextTypes.includes(upstream.code) ||
+    (status === 400 && windowInWords.test(message))
+  if (isTooLarge) {
+    const tokens = tokensOf(json.error, message)
     return new RouterError('context_too_large', message, { requestId: request, ...(tokens && { tokens }) })
   }
   return new RouterError('upstream_rejected', message, { status, requestId: request, upstream })

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'bun:test'
-import { idOf, runAll, stateOf } from '../support/crashes'
+import { COLD, idOf, runAll, stateOf } from '../support/crashes'
 import { host, resident } from '../support/host'
 
 const EARLY = { use: 'least-connections' }
@@ -131,6 +131,27 @@ describe('bound early,', () => {
     for (const { outcome } of requests) expect(await outcome).toMatchObject({ reply: { status: 200 } })
     h.expectIdle()
   })
+})
+
+test('bound to a model that is not in memory, the first one has it loaded and the others follow in order', async () => {
+  const h = host({ a: COLD }, { policy: EARLY, describe: () => ({ kind: 'ollama' }) })
+  await h.ready()
+  const { order } = observe(h)
+  const requests = ['x', 'x', 'x'].map((asked) => h.submit({ asked, models: [asked] }))
+  await h.clock.advance(0)
+  expect(requests.map((request) => stateOf(h, idOf(request)))).toEqual(['loading', 'queued', 'queued'])
+
+  h.gateway.loads[0]?.fail('no memory')
+  await h.clock.advance(5_000)
+  expect(await requests[0]?.outcome).toMatchObject({ error: { code: 'upstream_failed' } })
+  expect(h.gateway.loads).toHaveLength(2)
+  h.gateway.reports.set('a', { ...COLD, resident: [{ name: 'x', state: 'ready', memoryGb: 6 }] })
+  h.gateway.loads[1]?.done()
+  await h.clock.advance(10)
+  await runAll(h)
+
+  expect(order).toEqual(requests.slice(1).map(({ job }) => job.id))
+  h.expectIdle()
 })
 
 describe('early and late in one fleet:', () => {

@@ -79,7 +79,7 @@ describe('a dispatcher that breaks', () => {
 
     expect(h.of('actor.failed')).toMatchObject([{ actor: 'dispatcher', restarted: true }])
     expect(states()).toEqual(['starting', 'starting', 'waiting', 'waiting', 'loading'])
-    expect(h.fleet.overview()).toMatchObject({ inFlight: 3 })
+    expect(h.fleet.overview()).toMatchObject({ inFlight: 2, waiting: 3 })
     h.fleet.shared.desk.ledger.check()
     // The load that was under way is the one that it waits for.
     expect(h.gateway.loads).toHaveLength(1)

@@ -11,7 +11,8 @@ const measured = (...of: readonly { readonly node: string; readonly ms: number; 
   return samples
 }
 
-const errorOf = async (outcome: Promise<unknown>): Promise<RouterError> => ((await outcome) as { error: RouterError }).error
+const errorOf = async (outcome: Promise<unknown>): Promise<RouterError> =>
+  ((await outcome) as { error: RouterError }).error
 
 describe('a deadline', () => {
   test('that the answer alone would miss is refused before anything is sent, and the record has the estimate', async () => {
@@ -119,6 +120,8 @@ describe('a deadline', () => {
     const { job } = fleet.submit({ deadlineAt })
     await fleet.clock.advance(60_000)
 
-    expect(fleet.settled()).toMatchObject([{ request: job.id, at: deadlineAt, outcome: { end: 'expired', status: 504 } }])
+    expect(fleet.settled()).toMatchObject([
+      { request: job.id, at: deadlineAt, outcome: { end: 'expired', status: 504 } },
+    ])
   })
 })

@@ -295,3 +295,39 @@ test('BL-Q08 with every breaker open a request is held and becomes the try of th
   expect(fleet.fleet.nodes().map(({ state }) => state)).toEqual(['online', 'circuit_open'])
   fleet.expectIdle()
 })
+
+test('BL-O06 a node that swallows every packet is offline in time, its requests are held, and one poll brings it back', async () => {
+  const policy = { holdTimeoutMs: 20 * MINUTE }
+  const fleet = host(
+    { a: resident() },
+    { policy, health: { pollEveryMs: 2_000, pollTimeoutMs: 5_000, offlineAfter: 3 } },
+  )
+  await fleet.ready()
+  const seen: string[] = []
+  const note = () => void seen.push(nodeOf(fleet, 'a')?.health ?? 'gone')
+
+  const asleepAt = fleet.clock.now()
+  fleet.gateway.reports.set('a', 'hang')
+  const caught = fleet.submit()
+  await fleet.clock.advance(3_000)
+  fleet.gateway.running[0]?.fail({ class: 'connect_timeout', message: 'no connection within 3 s' })
+  await fleet.clock.advance(3 * (2_000 + 5_000) - 3_000)
+  note()
+  const offlineAt = fleet.of('node.health').findLast(({ health }) => health === 'offline')?.at ?? 0
+  const held = fleet.submit()
+  await fleet.clock.advance(10 * MINUTE - (fleet.clock.now() - asleepAt))
+  note()
+
+  expect(seen).toEqual(['offline', 'offline'])
+  expect(offlineAt - asleepAt).toBeLessThanOrEqual(3 * (2_000 + 5_000))
+  expect(fleet.fleet.overview()).toMatchObject({ inFlight: 0, held: 1 })
+  expect(fleet.settled().map(({ request, outcome }) => [request, outcome.status])).toEqual([[caught.job.id, 504]])
+
+  fleet.gateway.reports.set('a', resident())
+  behave(fleet, { a: 500 })
+  await fleet.clock.advance(2_000 + 5_000)
+  expect(nodeOf(fleet, 'a')?.health).toBe('online')
+  await fleet.clock.advance(500)
+  expect(fleet.settled().find(({ request }) => request === held.job.id)?.outcome).toMatchObject({ end: 'completed' })
+  fleet.expectIdle()
+})

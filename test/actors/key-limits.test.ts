@@ -7,7 +7,8 @@ const keyed = (more: Partial<KeyConfig>): KeyConfig => ({ name: 'k', sha256: 'ab
 const auth = (...keys: KeyConfig[]) => ({ mode: 'keys', keys }) as never
 const busy = () => resident('m', 10)
 
-const errorOf = async (outcome: Promise<unknown>): Promise<RouterError> => ((await outcome) as { error: RouterError }).error
+const errorOf = async (outcome: Promise<unknown>): Promise<RouterError> =>
+  ((await outcome) as { error: RouterError }).error
 
 describe('requests at once', () => {
   test('are refused beyond the limit of the key, not of others, and counted off once, however they end', async () => {

@@ -76,6 +76,15 @@ describe('queue:', () => {
     expect(heard()).toEqual(['slot.freed r1'])
   })
 
+  test('sends back whoever waits, all of them before any asks again, and stays open', () => {
+    const { queue, sent, look } = begin()
+    for (const request of ['r1', 'r2']) queue.send({ type: 'queue.enqueue', entry: entry(request) })
+    sent.length = 0
+    queue.send({ type: 'queue.return', reason: 'node_away' })
+    expect(sent.map(short)).toEqual(['bound.gone r1', 'bound.gone r2', 'queue.refused', 'queue.refused'])
+    expect(look()).toMatchObject({ value: 'open', context: { waiting: [] } })
+  })
+
   test('closes: who waits is refused, who runs ends, then it is over; unless its node comes back before', () => {
     const { queue, heard, look } = begin()
     const run = (...requests: string[]) => {
@@ -144,6 +153,14 @@ describe('queues:', () => {
     expect(heard()).toEqual(['slot.taken r3', 'slot.declined'])
     queues.send({ type: 'queues.configure', limit: 9, rules: DEFAULT_PRIORITIES })
     expect(registry.get('queue/a/m')?.getSnapshot().context).toMatchObject({ limit: 9 })
+  })
+
+  test('sends back whoever is bound to a node', () => {
+    const { queues, enqueue, heard } = begin()
+    enqueue('r1', 'a', false)
+    enqueue('r2', 'b', false)
+    queues.send({ type: 'queues.return', node: 'a', reason: 'node_away' })
+    expect(heard()).toEqual(['bound.gone r1'])
   })
 
   test('closes those of a node, forgets each when it has ended, opens those that have not', () => {

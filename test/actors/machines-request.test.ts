@@ -250,7 +250,8 @@ test.each(Object.keys(PATHS) as State[])('a client that leaves, or a cut, ends o
 test('BL-E02 two nodes that fail on it with the same words: it ends, and neither is blamed', () => {
   const broken: Failure = { class: 'status', status: 500, message: 'unsupported value: NaN', bytes: 0, elapsedMs: 5 }
   const place = { node: 'b', model: 'm', queue: 'queue/a/m', residency: 'resident' } as const
-  const { actor, look, to } = begin('starting', { attempt: 2, lastFailure: broken, lastFailedNode: 'a', place })
+  const change = { attempt: 2, lastFailure: broken, lastFailedNode: 'a', place }
+  const { actor, look, to } = begin('starting', change, { needs: ['embedding'] })
   actor.send({ type: 'reply.failed', failure: broken, rejected: false })
   expect(look().value).toBe('settled')
   expect(to('node/a')).toMatchObject([{ type: 'attempt.forgiven', message: broken.message }])

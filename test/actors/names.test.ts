@@ -74,3 +74,42 @@ test('an alias is not counted as a model', async () => {
     ['smart', ['m']],
   ])
 })
+
+const swapping: NodeReport = {
+  models: [{ name: 'Big-Instruct', aliases: ['swap-big'] }],
+  resident: [],
+  canLoad: true,
+  canUnload: false,
+}
+const oneModel = { sameModel: [{ id: 'm', names: ['m', 'Big-Instruct'] }] } as never
+
+test('a further name that one node has for a model stands for that model on every node', async () => {
+  const world = host({ a: swapping, b: listing('m') }, oneModel)
+  await world.ready()
+
+  world.submit({ asked: 'swap-big' })
+  await world.clock.advance(10)
+
+  expect(world.fleet.chainOf('swap-big')).toEqual(['m'])
+  expect(world.gateway.running.map(({ call }) => [call.node.name, call.model])).toEqual([['b', 'm']])
+})
+
+test('a name that is a model of its own on some node stays that model', async () => {
+  const world = host({ a: swapping, b: listing('m'), c: listing('swap-big') }, oneModel)
+  await world.ready()
+
+  expect(world.fleet.chainOf('swap-big')).toEqual(['swap-big'])
+})
+
+test('an alias of a model under one of its further names is listed with the nodes of that model', async () => {
+  const aliases = [{ name: 'small', models: ['Big-Instruct'], acrossKinds: true }]
+  const world = host({ a: swapping, b: listing('m') }, { ...(oneModel as object), aliases: aliases as never })
+  await world.ready()
+
+  expect(
+    world.fleet.models().map(({ name, aliasOf, nodes }) => [name, aliasOf, nodes.map(({ node }) => node)]),
+  ).toEqual([
+    ['m', undefined, ['a', 'b']],
+    ['small', ['m'], ['a', 'b']],
+  ])
+})

@@ -40,7 +40,14 @@ describe.each(['residency', 'warmth'])('under %s', (use) => {
 
     const order = await drain(fleet)
 
-    const [batch1, normal1, critical1, batch2, normal2, critical2] = jobs as [string, string, string, string, string, string]
+    const [batch1, normal1, critical1, batch2, normal2, critical2] = jobs as [
+      string,
+      string,
+      string,
+      string,
+      string,
+      string,
+    ]
     expect(order).toEqual([first.job.id, critical1, critical2, normal1, normal2, batch1, batch2])
     fleet.expectIdle()
   })

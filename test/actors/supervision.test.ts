@@ -51,11 +51,13 @@ test('the live supervision tree is the one that the README draws', async () => {
     actors.map(({ id, parent }) => (parent === undefined ? kindOf(id) : `${kindOf(id)} < ${kindOf(parent)}`)),
   )
 
-  const depthOf = (id: string): number => {
-    const parent = actors.find((actor) => actor.id === id)?.parent
-    return parent === undefined ? 0 : 1 + depthOf(parent)
+  const print = (parent: string | undefined, indent: string): void => {
+    for (const { id, state } of actors.filter((actor) => actor.parent === parent)) {
+      console.log(`${indent}${id.padEnd(28)} ${state}`)
+      print(id, `${indent}    `)
+    }
   }
-  for (const { id, state } of actors) console.log(`${'    '.repeat(depthOf(id))}${id.padEnd(28)} ${state}`)
+  print(undefined, '')
   expect(fromReadme().length).toBeGreaterThan(5)
   expect([...live].sort()).toEqual(drawn(fromReadme()).sort())
 })

@@ -29,6 +29,8 @@ const HARMLESS = [
   /^GET \/slots$/,
   /^GET \/(running|version|health|metrics)$/,
   /^GET \/sdcpp\/v1\/capabilities$/,
+  /^GET \/sdapi\/v1\/(sd-models|options|progress\?skip_current_image=true)$/,
+  /^GET \/api\/(v1\/model|extra\/(perf|true_max_context_length))$/,
   /^GET \/(get_)?(model|server)_info$/,
 ]
 const harmful = (log: readonly string[]): string[] => log.filter((line) => !HARMLESS.some((one) => one.test(line)))

@@ -13,6 +13,13 @@ test('the native API shows what the fleet shows', async () => {
   expect(await body(get('/api/v1/actors'))).toEqual({ actors: [{ id: 'node/box', machine: 'node', state: 'online' }] })
 })
 
+test('one node comes with what was learned there', async () => {
+  const { get } = host()
+
+  expect(await body(get('/api/v1/nodes/box'))).toMatchObject({ name: 'box', learned: { samples: 3, latencyMs: 900 } })
+  expect(await body(get('/api/v1/nodes'))).not.toMatchObject({ nodes: [{ learned: {} }] })
+})
+
 test('one node is found by its name, percent-encoded or not', async () => {
   const { get } = host({ fleet: { nodes: () => [nodeView('box 名/1')] } })
 

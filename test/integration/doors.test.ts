@@ -92,8 +92,19 @@ describe('BL-G03 a number that is not understood is an error, never the default'
   }
   const WRONG = ['-1', '', '1e3', ' 4 ', '٤', '0x10', '+4', '4,5', 'NaN']
 
-  test.each(numbers.map(([key]) => key))('%s', (key) => {
-    for (const text of [...WRONG, '5m']) {
+  // Points and weights may be negative; everything else counts something.
+  const isSigned = (shape: (typeof numbers)[number][1]): boolean =>
+    (shape as { minimum?: number }).minimum === undefined || ((shape as { minimum?: number }).minimum ?? 0) < 0
+
+  test('only points and weights may be negative', () => {
+    const signed = numbers.filter(([, shape]) => isSigned(shape) && !('exclusiveMinimum' in shape)).map(([key]) => key)
+    expect(signed.filter((key) => !/^(score|cost)\./.test(key))).toEqual([])
+    for (const key of signed) expect(load(key, '-1').errors).toEqual([])
+  })
+
+  test.each(numbers)('%s', (key, shape) => {
+    const negative = isSigned(shape) && !('exclusiveMinimum' in shape)
+    for (const text of [...WRONG.filter((wrong) => !negative || wrong !== '-1'), '5m']) {
       const { errors, config } = load(key, text)
       expect(config).toBeUndefined()
       expect(errors).toMatchObject([{ path: key, file: `env ${variableName(key)}` }])

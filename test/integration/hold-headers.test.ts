@@ -97,10 +97,11 @@ describe('a client of an event stream that waits longer than server.hold_headers
       await first.text()
 
       await idle()
-      expect(of('request.settled').map(({ outcome }) => outcome.end).toSorted()).toEqual([
-        'client_disconnected',
-        'completed',
-      ])
+      expect(
+        of('request.settled')
+          .map(({ outcome }) => outcome.end)
+          .toSorted(),
+      ).toEqual(['client_disconnected', 'completed'])
     })
   })
 

@@ -48,7 +48,10 @@ describe('POST /api/v1/jobs', () => {
 
       expect(answer.headers.get('content-type')).toStartWith('text/event-stream')
       expect(new Set(events.slice(0, -2).map(({ event }) => event))).toEqual(new Set(['text']))
-      expect(events.at(-2)).toMatchObject({ event: 'finish', data: { model: 'm', reason: 'stop', usage: { tokensOut: 5 } } })
+      expect(events.at(-2)).toMatchObject({
+        event: 'finish',
+        data: { model: 'm', reason: 'stop', usage: { tokensOut: 5 } },
+      })
       expect(events.at(-1)).toMatchObject({
         event: 'record',
         data: { record: { outcome: { end: 'completed' }, rounds: [{ decision: { node: 'a' } }] } },

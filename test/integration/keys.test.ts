@@ -127,7 +127,9 @@ describe('usage of a key', () => {
         name: 'k',
         scopes: ['inference'],
         running: 0,
-        usage: [{ requests: 2, tokensOut: 10, tokensIn: expect.any(Number), day: new Date().toISOString().slice(0, 10) }],
+        usage: [
+          { requests: 2, tokensOut: 10, tokensIn: expect.any(Number), day: new Date().toISOString().slice(0, 10) },
+        ],
       })
       expect(first.usage[0].engineSeconds).toBeGreaterThan(0)
       expect(second).toMatchObject({ name: 'admin', usage: [] })
@@ -136,7 +138,10 @@ describe('usage of a key', () => {
 
       const said: string[] = []
       const io = { env: {}, fetch, out: (text: string) => said.push(text), err: () => {}, columns: 80, isTty: false }
-      const code = await listKeys({ positionals: ['list'], options: { url: bench.url, key: 'fleet_admin' } }, io as never)
+      const code = await listKeys(
+        { positionals: ['list'], options: { url: bench.url, key: 'fleet_admin' } },
+        io as never,
+      )
       expect(code).toBe(0)
       expect(said.join('')).toMatch(/^KEY .*\nk +- +0 +2 +\d+ +10 +\d+ s +all\n/)
     })
@@ -156,7 +161,16 @@ describe('usage of a key', () => {
         asked: 'm',
         priority: 'normal',
         arrivedAt: at,
-        outcome: { end: 'completed', status: 200, phase: 'generating', bytes: 1, retries: 0, tokensIn: 2, tokensOut: 3, engineMs: 500 },
+        outcome: {
+          end: 'completed',
+          status: 200,
+          phase: 'generating',
+          bytes: 1,
+          retries: 0,
+          tokensIn: 2,
+          tokensOut: 3,
+          engineMs: 500,
+        },
         ...more,
       })
 

@@ -12,3 +12,19 @@ export const post = async (
   })
   return { status: response.status, headers: response.headers, json: JSON.parse(await response.text()) }
 }
+
+/** A form with one file in it, as SDKs send it. */
+export const sendForm = (
+  url: string,
+  path: string,
+  fields: Readonly<Record<string, string>>,
+  files: Readonly<Record<string, File>>,
+  options: RequestInit = {},
+): Promise<Response> => {
+  const form = new FormData()
+  for (const [name, value] of Object.entries(fields)) form.append(name, value)
+  for (const [name, file] of Object.entries(files)) form.append(name, file, file.name)
+  return fetch(`${url}${path}`, { method: 'POST', body: form, ...options })
+}
+
+export const wav = (name = 'talk.wav'): File => new File([Buffer.from('RIFF0000WAVE')], name, { type: 'audio/x-wav' })

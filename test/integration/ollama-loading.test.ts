@@ -50,3 +50,36 @@ test('a request that only loads is answered where the model is in memory anyway,
     expect(unloaded.status).toBe(400)
     await bench.idle()
   }))
+
+const shared = [
+  { kind: 'llamacpp', models: [small] },
+  { kind: 'ollama', models: [small], resident: ['m'] },
+  { kind: 'ollama', models: [small] },
+] as const
+
+const residentOf = async ({ json }: Bench): Promise<readonly unknown[]> => {
+  const { nodes } = (await json('/api/v1/nodes')) as { nodes: { name: string; resident: unknown[] }[] }
+  return nodes.flatMap(({ name, resident }) => (resident.length > 0 ? [name] : []))
+}
+
+test('a model that other kinds of nodes hold too is unloaded where Ollama holds it', () =>
+  withRouter(shared, {}, async (bench) => {
+    expect(await residentOf(bench)).toEqual(['a', 'b'])
+
+    expect(await generate(bench, { keep_alive: 0 })).toMatchObject({ status: 200, body: { done_reason: 'unload' } })
+
+    await bench.idle()
+    expect(bench.of('request.placed').map(({ decision }) => decision.node)).toEqual(['b'])
+  }))
+
+test('an unload that is pinned to a node without the model in memory loads nothing', () =>
+  withRouter(shared, {}, async (bench) => {
+    const reply = await fetch(`${bench.url}/api/generate`, {
+      method: 'POST',
+      headers: { 'x-fleet-node': 'c' },
+      body: JSON.stringify({ model: 'm', keep_alive: 0 }),
+    })
+
+    expect(await reply.json()).toMatchObject({ done_reason: 'unload' })
+    expect(bench.fakes.map(({ loads }) => loads)).toEqual([[], [], []])
+  }))

@@ -21,15 +21,17 @@ export interface Served {
 const root = join(import.meta.dir, '..', '..')
 const READY = /Ready +(http:\/\/127\.0\.0\.1:(\d+))/
 
-/** Runs with such a process and ends it whatever happens. `config` gets its listener and its folder here. */
-export const withServed = async <T>(config: string, run: (served: Served) => Promise<T>): Promise<T> => {
-  const folder = mkdtempSync(join(tmpdir(), 'fleet-served-'))
-  const file = join(folder, 'fleet.toml')
-  writeFileSync(file, config)
-  const child = Bun.spawn([process.execPath, 'src/main.ts', 'serve', '--config', file], {
+export interface Spawned {
+  readonly child: Bun.Subprocess
+  said(): string
+}
+
+/** Starts it in that folder, which holds its `fleet.toml`, and waits for nothing. */
+export const spawnServed = (folder: string, listen = '127.0.0.1:0'): Spawned => {
+  const child = Bun.spawn([process.execPath, 'src/main.ts', 'serve', '--config', join(folder, 'fleet.toml')], {
     cwd: root,
     env: cleanEnv({
-      FLEET_SERVER_LISTEN: '127.0.0.1:0',
+      FLEET_SERVER_LISTEN: listen,
       FLEET_STATE_PATH: folder,
       FLEET_DISCOVERY_LOCAL: 'false',
     }),
@@ -42,14 +44,22 @@ export const withServed = async <T>(config: string, run: (served: Served) => Pro
     for await (const piece of child.stderr) said += decoder.decode(piece, { stream: true })
   }
   void gather()
+  return { child, said: () => said }
+}
+
+/** Runs with such a process and ends it whatever happens. `config` gets its listener and its folder here. */
+export const withServed = async <T>(config: string, run: (served: Served) => Promise<T>): Promise<T> => {
+  const folder = mkdtempSync(join(tmpdir(), 'fleet-served-'))
+  writeFileSync(join(folder, 'fleet.toml'), config)
+  const { child, said } = spawnServed(folder)
   try {
-    await until(() => READY.test(said), 15_000)
-    const [, url = '', port] = READY.exec(said) ?? []
+    await until(() => READY.test(said()), 15_000)
+    const [, url = '', port] = READY.exec(said()) ?? []
     return await run({
       url,
       port: Number(port),
       folder,
-      said: () => said,
+      said,
       kill: (signal) => child.kill(signal),
       exited: child.exited,
       rssMb: () => (Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${child.pid}/status`, 'utf8'))?.[1]) * 1024) / 1e6,

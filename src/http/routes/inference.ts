@@ -1,4 +1,5 @@
 import type { Priority } from '../../domain/job'
+import type { NodeDescription } from '../../domain/node'
 import type { Reply } from '../../ports/node-gateway'
 import type { Dialect, InferenceRoute } from '../../wire/dialect'
 import type { Exchange } from '../../wire/exchange'
@@ -6,7 +7,7 @@ import { readBody } from '../body'
 import { capped, contextOf } from '../context'
 import type { ServerDeps } from '../deps'
 import { setHeaders } from '../header-values'
-import { findModel, isInMemory } from '../models'
+import { findModel, holdersOf } from '../models'
 import { noteOf, waitingBody, within } from '../patience'
 import type { Call, Route } from '../route'
 
@@ -14,7 +15,9 @@ import type { Call, Route } from '../route'
 const streamHeaders = { 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
 const eventStream = { ...streamHeaders, 'content-type': 'text/event-stream' }
 
-export const toResponse = (reply: Reply): Response => {
+/** The reply for the client; its connection follows how the body ends. */
+export const toResponse = (reply: Reply, call: Pick<Call, 'hangUp' | 'answered'>): Response => {
+  follow(reply, call)
   const headers = new Headers()
   if (reply.body instanceof ReadableStream) setHeaders(headers, streamHeaders)
   setHeaders(headers, reply.headers)
@@ -27,9 +30,24 @@ export const toResponse = (reply: Reply): Response => {
   }
 }
 
+const follow = (
+  { body, onAbandoned, onOver }: Reply,
+  { hangUp, answered }: Pick<Call, 'hangUp' | 'answered'>,
+): void => {
+  onAbandoned?.(hangUp)
+  if (body instanceof ReadableStream) onOver?.(answered)
+  else answered()
+}
+
 type Patient = Exchange & Required<Pick<Exchange, 'keepAlive'>>
 
 const canWait = (exchange: Exchange): exchange is Patient => exchange.job.stream && exchange.keepAlive !== undefined
+
+/** A request that takes a model out of memory: only a node that runs Ollama can be asked for that. */
+const toOllama = (exchange: Exchange, holders: readonly NodeDescription[]): Exchange => {
+  const able = holders.find(({ kind }) => kind === 'ollama')
+  return able === undefined ? exchange : { ...exchange, job: { ...exchange.job, pin: able.name } }
+}
 
 /** Answers one call of an endpoint that runs a model. */
 export type Serve = (route: InferenceRoute, call: Call) => Promise<Response>
@@ -53,19 +71,18 @@ export const createServe = (deps: ServerDeps): Serve => {
   }
 
   /** An event stream that does not begin in time gets its headers and comments until it does. */
-  const answerInTime = async (exchange: Patient, { request, id, hangUp }: Call): Promise<Response> => {
+  const answerInTime = async (exchange: Patient, call: Call): Promise<Response> => {
+    const { request, id } = call
     const client = new AbortController()
     const left = (): void => client.abort()
     request.signal.addEventListener('abort', left, { once: true })
     if (request.signal.aborted) left()
     const submitted = submit(exchange, client.signal)
     const reply = await within(submitted, config.server.holdHeadersMs, clock)
-    if (reply) {
-      reply.onAbandoned?.(hangUp)
-      return toResponse(reply)
-    }
+    if (reply) return toResponse(reply, call)
     fleet.headersSent(id)
-    const began = ({ onAbandoned }: Reply): void => onAbandoned?.(hangUp)
+    submitted.catch(call.answered)
+    const began = (begun: Reply): void => follow(begun, call)
     const body = waitingBody({ exchange, submitted, clock, note: () => note(id), began, left })
     return new Response(body, { status: 200, headers: eventStream })
   }
@@ -76,20 +93,22 @@ export const createServe = (deps: ServerDeps): Serve => {
     const context = contextOf(request.headers, at, caller, priorities)
     const cap = (asked: Priority): Priority => capped(asked, caller?.priority, priorities)
     const body = await readBody(request, server.maxBodyBytes)
+    call.received()
     const keepBillingHeader = !server.stripBillingHeader
-    const exchange = route.decode({ id, at, path, headers: request.headers, body, context, cap, keepBillingHeader })
+    const decoded = route.decode({ id, at, path, headers: request.headers, body, context, cap, keepBillingHeader })
 
-    const { job, unloaded } = exchange
+    const { job, unloaded } = decoded
+    const holders = unloaded && holdersOf(findModel(fleet, job.asked), fleet.descriptions(), job.pin)
     // Placing it would bring the model into memory first.
-    if (unloaded && !isInMemory(findModel(fleet, job.asked))) {
-      return toResponse({ status: 200, headers: { 'content-type': unloaded.contentType }, body: unloaded.body })
+    if (unloaded && holders?.length === 0) {
+      return toResponse({ status: 200, headers: { 'content-type': unloaded.contentType }, body: unloaded.body }, call)
     }
 
+    const exchange = holders ? toOllama(decoded, holders) : decoded
     exchanges.set(id, exchange)
     if (server.holdHeadersMs > 0 && canWait(exchange)) return answerInTime(exchange, call)
     const reply = await submit(exchange, request.signal)
-    reply.onAbandoned?.(call.hangUp)
-    return toResponse(reply)
+    return toResponse(reply, call)
   }
 }
 

@@ -1,5 +1,6 @@
 import { RouterError } from '../../domain/errors'
 import type { NodeDescription } from '../../domain/node'
+import { isMeant } from '../../domain/pin'
 import { dialectFor } from '../../wire'
 import type { ManagementRoute } from '../../wire/ollama-management'
 import { ollamaManagement } from '../../wire/ollama-management'
@@ -8,9 +9,6 @@ import { contextOf } from '../context'
 import type { ServerDeps } from '../deps'
 import type { Call, Route } from '../route'
 import { toResponse } from './inference'
-
-const isMeant = ({ name, tags }: NodeDescription, pin: string | undefined): boolean =>
-  pin === undefined || (pin.startsWith('#') ? tags.includes(pin.slice(1)) : name === pin)
 
 /** These change the disk of a node, so there must be no doubt which one. Throws `not_supported`. */
 const targetOf = (nodes: readonly NodeDescription[], path: string, pin: string | undefined): NodeDescription => {
@@ -38,9 +36,9 @@ export const managementRoutes = ({ config, fleet, manage }: ServerDeps): Route[]
     const context = contextOf(headers, at, caller, config.priorities)
     const node = targetOf(fleet.descriptions(), path, context.pin)
     const body = await readBody(request, config.server.maxBodyBytes)
+    call.received()
     const reply = await manage(decode({ id, at, path, headers, body, context }, node.name), node, request.signal)
-    reply.onAbandoned?.(call.hangUp)
-    return toResponse(reply)
+    return toResponse(reply, call)
   }
 
   return ollamaManagement.map((route) => ({

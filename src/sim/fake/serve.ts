@@ -59,6 +59,16 @@ const sendBodyError = (turn: Turn): boolean => {
   return true
 }
 
+/** The face's answer. A body whose values are of other types than the face reads is refused, as engines do. */
+const handle = (turn: Turn, face: Face): void => {
+  try {
+    face.handle({ ...turn, reply: withReplyFaults(turn, turn.reply) })
+  } catch {
+    turn.event('failed')
+    sendError(turn, face, 400, 'a member of the body has the wrong type')
+  }
+}
+
 /** Answers one request: log, faults, key, then the face of the engine. */
 export const serveRequest = (
   machine: Machine,
@@ -99,6 +109,6 @@ export const serveRequest = (
     if (!isOpen && headers.authorization !== `Bearer ${options.apiKey}`) {
       return sendError(turn, face, 401, 'Invalid API Key')
     }
-    if (!sendBodyError(turn)) face.handle({ ...turn, reply: withReplyFaults(turn, reply) })
+    if (!sendBodyError(turn)) handle(turn, face)
   })
 }

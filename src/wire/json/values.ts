@@ -1,5 +1,6 @@
 import { RouterError } from '../../domain/errors'
 import { decode } from '../bytes'
+import { skip } from './cursor'
 
 export type Json = Readonly<Record<string, unknown>>
 
@@ -9,8 +10,15 @@ export const isObject = (value: unknown): value is Json =>
 export const invalid = (message: string, param?: string): RouterError =>
   new RouterError('invalid_request', message, param === undefined ? {} : { param })
 
-/** Parses a client's body; throws `invalid_request`. The parser's own words are left out: they quote the body. */
+const byteOrderMarkLength = 3
+const firstOfByteOrderMark = 0xef
+
+/**
+ * Parses a client's body; throws `invalid_request`. The parser's own words are left out: they quote the body. What is
+ * nested too deep is refused first: the parser would take it, and writing it again would exhaust the stack for seconds.
+ */
 export const parseBody = (bytes: Uint8Array): Json => {
+  if (bytes.length > 0) skip({ bytes, at: bytes[0] === firstOfByteOrderMark ? byteOrderMarkLength : 0 })
   try {
     const value: unknown = JSON.parse(decode(bytes))
     if (isObject(value)) return value

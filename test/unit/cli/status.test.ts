@@ -126,6 +126,25 @@ nodes 1/2  models 14  in flight 3  waiting 2  held 1
   )
 })
 
+test('a number that was learned comes with what shows it', () => {
+  const queue = { ...document.queues[0]!, slots: 2, slotsBasis: 'learned' as const, inFlight: 3 }
+  const parallelism = { slots: 2, overlapping: 20, together: 2, stood: 8, mayTry: false, trying: false }
+  const shown = (trying: boolean) =>
+    renderStatus({ ...document, queues: [{ ...queue, parallelism: { ...parallelism, trying } }] }, 'u', 160, 0)
+
+  expect(shown(false)).toContain('3/2     2  learned: 2 at once, 8 of the last 20 stood\n')
+  expect(shown(true)).toContain('stood; one more is being tried\n')
+})
+
+test('a node counts the slots of what it has in memory or runs, not those of what it had', () => {
+  const [node] = document.nodes
+  const nodes = [
+    { ...node!, resident: node!.resident.slice(1), queues: node!.queues.map((one) => ({ ...one, inFlight: 0 })) },
+  ]
+
+  expect(renderStatus({ ...document, nodes }, 'u', 80, 0)).toContain('3/1')
+})
+
 test.each([60, 80, 132])('no line is wider than %p cells', (columns) => {
   for (const line of renderStatus(document, 'http://127.0.0.1:11435', columns, 0).split('\n')) {
     expect(Bun.stringWidth(line)).toBeLessThanOrEqual(columns)

@@ -42,7 +42,7 @@ describe('messages', () => {
   |
 3 | kind = "olama"
   |        ^^^^^^^ did you mean "ollama"?
-  = allowed: ollama, lmstudio, llamaswap, llamacpp, vllm, openai
+  = allowed: ollama, lmstudio, llamaswap, llamacpp, vllm, sglang, koboldcpp, mlx, whispercpp, sdcpp, a1111, openai
 
 1 error
 `,
@@ -163,7 +163,7 @@ describe('messages', () => {
   })
 
   test.each([
-    [node('').replace('"ollama"', '"sglang"'), 'kind "sglang" is not in this version'],
+    [node('').replace('"ollama"', '"agent"'), 'kind "agent" is not in this version'],
     ['[policy]\nuse = "fastest"', 'policy "fastest" is not in this version'],
     ['[server]\nloading_notes = "reasoning"', 'kind "reasoning" is not in this version'],
     ['[state]\nbackend = "redis"', 'backend "redis" is not in this version'],

@@ -128,6 +128,21 @@ test.each(['incomplete', 'failed', 'client_disconnected', 'rejected', 'expired']
   },
 )
 
+test('another server under the same name is nobody that anything is known of', () => {
+  const { samples, hear, arrive, phase, settle } = learner()
+  arrive('a')
+  phase('a', 0, 'prefill')
+  phase('a', 100, 'generating')
+  settle('a', 1_100, { serviceMs: 1_100, firstByteMs: 100, tokensOut: 11 })
+  const changed = { type: 'node.changed', at: 2_000, node: 'rig', kind: 'ollama', url: 'http://rig' } as const
+  hear({ ...changed, replaced: false })
+  expect(samples.learned('rig').samples).toBe(1)
+
+  hear({ ...changed, replaced: true })
+  expect(samples.learned('rig')).toEqual({ samples: 0, models: [] })
+  expect(samples.p75('rig', 'm')).toBeUndefined()
+})
+
 test('a request that failed on one node is inside the other one only', () => {
   const { samples, hear, arrive, phase, settle } = learner()
   arrive('a')

@@ -119,7 +119,7 @@ describe('a scan', () => {
   })
 
   test('adopts no other router, and no server that is no engine', async () => {
-    const ports = ['fleet', 'none-sdcpp', 'none-a1111', 'none-whisper', 'none-webserver'].map((name) => play(name).port)
+    const ports = ['fleet', 'a1111', 'whispercpp', 'none-webserver'].map((name) => play(name).port)
     expect(await discover(ports).discovery.scanOnce()).toEqual([])
   })
 

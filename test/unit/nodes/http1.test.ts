@@ -394,6 +394,23 @@ describe('never sent twice', () => {
     expect(server.requests).toHaveLength(2)
   })
 
+  test('a reused connection that is reset after the request had reached the engine is no stale one', async () => {
+    let now = 1_000
+    const server = serve((connection, request) => {
+      if (request.number === 1) return connection.send(answer('{}'))
+      now += 1_000
+      connection.reset()
+    })
+    const client = clientWith({ now: () => now })
+    await readAll(await client.send(post(server.url)))
+
+    const failure = await failureOf(client.send(post(server.url)))
+
+    expect(failure).toMatchObject({ class: 'reset', elapsedMs: 1_000 })
+    expect(failure.stale).toBeUndefined()
+    expect(failure.message).not.toContain('kept-alive')
+  })
+
   test('BL-V01: after one half-open connection the next request takes a fresh one', async () => {
     const swallowed = new Set<number>()
     const server = serve((connection) => {

@@ -24,6 +24,33 @@ const table: readonly (readonly [name: string, record: DecisionRecord, code: str
     'resident',
     'rig has qwen3:8b in memory and a free slot, the best of 2 candidates',
   ],
+  [
+    'a resident model whose queue was joined: who knows whether a slot is free',
+    record({ rounds: [round(two, { kind: 'bind', node: 'rig', model: 'qwen3:8b', reason: 'resident' })] }),
+    'resident',
+    'rig has qwen3:8b in memory, the best of 2 candidates',
+  ],
+  [
+    'a load on the only node left: the others may well hold the model',
+    record({
+      rounds: [
+        round([ranked('rig', [2]), eliminated('box', 'pinned_elsewhere')], {
+          kind: 'load',
+          node: 'rig',
+          model: 'qwen3:8b',
+          reason: 'cold_load',
+        }),
+      ],
+    }),
+    'cold_load',
+    'rig loads qwen3:8b as the only node that can serve it now: 1 other eliminated',
+  ],
+  [
+    'a load that a score prefers',
+    record({ rounds: [round(two, { kind: 'bind', node: 'rig', model: 'qwen3:8b', reason: 'cold_load' })] }),
+    'cold_load',
+    'rig loads qwen3:8b, the best of 2 candidates',
+  ],
   ['a model resident a moment ago', startedBy('recent'), 'recent', 'rig had qwen3:8b in memory a moment ago'],
   [
     'the node of the conversation',

@@ -45,6 +45,15 @@ test('an ordinary request, word for word', () => {
   )
 })
 
+test('of an answer that came whole nobody knows how long the prompt took', () => {
+  const whole = { outcome: outcome({ tokensIn: 12, tokensOut: 40 }) }
+  const told = (stream: boolean) =>
+    explained(arrived(job({ stream })), phase(1, 'prefill', { node: 'rig' }), settled(9, whole))
+
+  expect(told(false)).toContain('12 tokens, and writing the answer, which came whole\n')
+  expect(told(true)).toContain('12 tokens\n')
+})
+
 test('a retry tells both rounds, the failure between them, and the count at the end', () => {
   const text = explained(
     arrived(),

@@ -100,5 +100,14 @@ test('reasons are unique, and waiting can cure some of them', () => {
       .filter(({ name }) => isTemporary(name))
       .map(({ name }) => name)
       .sort(),
-  ).toEqual(['breaker_open', 'memory_fit', 'not_inventoried', 'offline', 'paused', 'pressure_critical'])
+  ).toEqual([
+    'breaker_open',
+    'lane_down',
+    'last_hot_copy',
+    'memory_fit',
+    'not_inventoried',
+    'offline',
+    'paused',
+    'pressure_critical',
+  ])
 })

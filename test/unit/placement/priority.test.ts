@@ -28,7 +28,9 @@ describe('places', () => {
   test('the order of the classes is as configured', () => {
     const turned = { ...rules, order: ['batch', 'normal', 'critical'] as const }
 
-    expect(comparePlaces({ priority: 'batch', arrivedAt: 2 }, { priority: 'critical', arrivedAt: 1 }, 2, turned)).toBeLessThan(0)
+    expect(
+      comparePlaces({ priority: 'batch', arrivedAt: 2 }, { priority: 'critical', arrivedAt: 1 }, 2, turned),
+    ).toBeLessThan(0)
   })
 
   test('batch work that has waited for max_wait is normal, and goes before those that came later', () => {

@@ -139,6 +139,15 @@ for (const [kind, open] of Object.entries(kinds)) {
         means: [{ ...mean(2), tokensPerSecond: 9.25 }],
         ratios: [ratio],
       })
+      store.learned.save({ pairs: [pair('rig', 3)] })
+      store.learned.forget('rig')
+      rest()
+      expect(store.learned.load()).toEqual({
+        pairs: [{ ...pair('box', 1), ...detail }],
+        rates: [],
+        means: [],
+        ratios: [ratio],
+      })
       store.close()
     })
 

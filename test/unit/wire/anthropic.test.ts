@@ -292,7 +292,10 @@ describe('errors', () => {
       type: 'invalid_request_error',
       message: 'prompt is too long: 4031 tokens > 1024 maximum. It does not fit.',
     })
-    expect(errorBody('openai', error).error).toMatchObject({ message: 'It does not fit.' })
+    expect(errorBody('openai', error).error).toMatchObject({
+      message: "This model's maximum context length is 1024 tokens, this request needs 4031. It does not fit.",
+    })
+    expect(errorBody('ollama', error).error).toBe('It does not fit.')
   })
 
   const exchange = exchangeOf(path, { model: 'm', messages: hi })

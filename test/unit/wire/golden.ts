@@ -63,7 +63,7 @@ export const exchangeOf = (path: string, body: unknown): Exchange =>
 
 export const nodeOf = (dialect: NodeDialect, more: Partial<NodeDescription> = {}): NodeDescription => ({
   name: 'box',
-  kind: dialect === 'anthropic' ? 'llamacpp' : dialect,
+  kind: dialect === 'openai' || dialect === 'ollama' ? dialect : 'llamacpp',
   url: 'http://127.0.0.1:1',
   origin: 'configured',
   tags: [],

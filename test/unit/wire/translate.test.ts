@@ -334,6 +334,24 @@ describe("a node's own refusal", () => {
     expect(rejection('/v1/chat/completions', 'openai', body).body.error.code).toBe('context_length_exceeded')
   })
 
+  test.each([
+    "This model's maximum context length is 1024 tokens. However, your request has 4031 input tokens. Shorten it.",
+    "This model's maximum context length is 1024 tokens. However, you requested 4031 tokens (4000 in the messages, 31 in the completion).",
+    "This model's maximum context length is 1024 tokens. However, your messages resulted in 4031 tokens.",
+  ])('vLLM says it in words alone, and all clients understand: %s', (message) => {
+    const body = JSON.stringify({ error: { message, type: 'BadRequestError', param: null, code: 400 } })
+
+    expect(rejection('/v1/chat/completions', 'openai', body).body.error).toEqual({
+      message,
+      type: 'invalid_request_error',
+      param: null,
+      code: 'context_length_exceeded',
+    })
+    expect(rejection('/v1/messages', 'openai', body).body.error.message).toBe(
+      `prompt is too long: 4031 tokens > 1024 maximum. ${message}`,
+    )
+  })
+
   test('BL-S08 HTML never reaches the client', () => {
     const { body } = rejection('/v1/chat/completions', 'openai', '<html>Bad</html>')
 

@@ -1,0 +1,101 @@
+/** Small servers that hear, speak and draw, each saying what it was asked. */
+export interface MediaCall {
+  readonly method: string
+  readonly path: string
+  readonly contentType: string
+  /** Of a form: its fields, files by name and type. */
+  readonly form: Readonly<Record<string, string>>
+  readonly json: Readonly<Record<string, unknown>>
+  /** Of a form: as it came. */
+  readonly raw: string
+}
+
+export interface MediaServer {
+  readonly url: string
+  readonly calls: readonly MediaCall[]
+  stop(): void
+}
+
+type Answer = (call: MediaCall, request: Request) => Response | Promise<Response>
+
+const formOf = async (request: Request): Promise<Record<string, string>> => {
+  const form = await request.formData()
+  return Object.fromEntries(
+    [...form.entries()].map(([name, value]) => [
+      name,
+      typeof value === 'string' ? value : `${value.name} ${value.type} ${value.size}`,
+    ]),
+  )
+}
+
+/** `polls` are answered without being noted. */
+const serve = (polls: Readonly<Record<string, () => Response>>, answer: Answer): MediaServer => {
+  const calls: MediaCall[] = []
+  const server = Bun.serve({
+    port: 0,
+    hostname: '127.0.0.1',
+    idleTimeout: 0,
+    async fetch(request) {
+      const path = new URL(request.url).pathname
+      const poll = request.method === 'GET' ? polls[path] : undefined
+      if (poll) return poll()
+      const contentType = request.headers.get('content-type') ?? ''
+      const isForm = contentType.startsWith('multipart/')
+      const call = {
+        method: request.method,
+        path,
+        contentType,
+        form: isForm ? await formOf(request.clone() as Request) : {},
+        raw: isForm ? await request.clone().text() : '',
+        json: contentType.includes('json') ? ((await request.json().catch(() => ({}))) as Record<string, unknown>) : {},
+      }
+      calls.push(call)
+      return answer(call, request)
+    },
+  })
+  return { url: server.url.origin, calls, stop: () => void server.stop(true) }
+}
+
+export const picture = Buffer.from('not really a picture').toString('base64')
+
+/** Any OpenAI-like server with these models. */
+export const openaiMedia = (models: readonly string[], answer: Answer): MediaServer =>
+  serve({ '/v1/models': () => Response.json({ data: models.map((id) => ({ id })) }) }, answer)
+
+export const whisperServer = (options: { readonly text?: string; readonly gate?: Promise<void> } = {}): MediaServer =>
+  serve({ '/health': () => Response.json({ status: 'ok' }) }, async ({ form }) => {
+    await options.gate
+    const text = options.text ?? 'hello'
+    return form.response_format === 'srt' ? new Response(`1\n${text}\n`) : Response.json({ text })
+  })
+
+export const sdServer = (options: { readonly jobs?: readonly string[] } = {}): MediaServer => {
+  const states = [...(options.jobs ?? ['queued', 'generating', 'completed'])]
+  const capabilities = { model: { name: 'sd.gguf', stem: 'sd', path: '/m/sd.gguf' }, supported_modes: ['img_gen'] }
+  return serve({ '/sdcpp/v1/capabilities': () => Response.json(capabilities) }, ({ path }) => {
+    if (path === '/sdcpp/v1/img_gen') return Response.json({ id: 'job_1', poll_url: 'x' }, { status: 202 })
+    if (path.endsWith('/cancel')) return Response.json({ status: 'cancelled' })
+    const status = states.length > 1 ? states.shift() : states[0]
+    const result = { output_format: 'png', images: [{ index: 0, b64_json: picture }] }
+    return Response.json({ id: 'job_1', status, result: status === 'completed' ? result : null, error: null })
+  })
+}
+
+export const a1111Server = (checkpoints: readonly string[]): MediaServer => {
+  let current = checkpoints[0]
+  return serve(
+    {
+      '/sdapi/v1/sd-models': () =>
+        Response.json(checkpoints.map((name) => ({ title: `${name}.st`, model_name: name }))),
+      '/sdapi/v1/options': () => Response.json({ sd_model_checkpoint: current }),
+      '/sdapi/v1/progress': () => Response.json({ progress: 0, state: { job_count: 0 } }),
+    },
+    ({ path, json }) => {
+      if (path === '/sdapi/v1/options') {
+        current = String(json.sd_model_checkpoint)
+        return Response.json(null)
+      }
+      return Response.json({ images: [picture], parameters: json, info: '{"seed":7}' })
+    },
+  )
+}

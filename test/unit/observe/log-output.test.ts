@@ -1,0 +1,33 @@
+import { expect, test } from 'bun:test'
+import { join } from 'node:path'
+
+const output = join(import.meta.dir, '../../../src/observe/log-output.ts')
+
+const linesOf = async (program: string): Promise<string[]> => {
+  const child = Bun.spawn([process.execPath, '-e', `import { standardOutput } from '${output}'\n${program}`], {
+    stdout: 'pipe',
+    stderr: 'inherit',
+  })
+  const text = await new Response(child.stdout).text()
+  return text.split('\n').slice(0, -1)
+}
+
+test('lines of one turn are written, in order, also when the process ends at once', async () => {
+  const lines = await linesOf(
+    `for (let i = 0; i < 1_000; i++) standardOutput().write('line ' + i + '\\n'); process.exit(0)`,
+  )
+
+  expect(lines).toEqual(Array.from({ length: 1_000 }, (_, i) => `line ${i}`))
+})
+
+test('lines are written although the program goes on', async () => {
+  const lines = await linesOf(`standardOutput().write('now\\n'); setTimeout(() => process.kill(process.pid, 9), 300)`)
+
+  expect(lines).toEqual(['now'])
+})
+
+test('what an uncaught error leaves behind is written', async () => {
+  const lines = await linesOf(`standardOutput().write('last words\\n'); throw undefined`)
+
+  expect(lines).toEqual(['last words'])
+})
