@@ -12,7 +12,7 @@ const PASSED: Readonly<Record<string, readonly string[]>> = {
   /** Disconnect and cancel. */
   D: ['01', '02', '03', '05', '06', '08', '09', '11'],
   /** Timeouts. */
-  T: ['01', '02', '04', '06', '07'],
+  T: ['01', '02', '04', '05', '06', '07'],
   /** Health. */
   H: ['01', '02', '03', '04', '08', '09', '11', '12'],
   /** Races. */
@@ -22,7 +22,7 @@ const PASSED: Readonly<Record<string, readonly string[]>> = {
   /** Cold loads and memory. */
   C: ['01', '02', '03', '08'],
   /** Protocols. */
-  P: ['08', '09'],
+  P: ['01', '02', '03', '06', '08', '09', '10', '11', '13'],
   /** Names of models. */
   N: ['01', '02', '03', '05', '07'],
   /** Counting and logs. */
@@ -44,11 +44,13 @@ const PASSED: Readonly<Record<string, readonly string[]>> = {
   /** Connections to nodes. */
   V: ['01', '02'],
   /** Seen beside other routers. */
-  W: ['01', '02', '03', '04', '05'],
+  W: ['01', '02', '03', '04', '05', '06', '07'],
   /** Embeddings. */
   E: ['01', '02', '05'],
   /** Pictures. */
-  M: ['01', '02', '06'],
+  M: ['01', '02', '04', '06'],
+  /** Windows of context. */
+  X: ['01', '02', '05'],
   /** Actors in great numbers. */
   Y: ['01', '03', '05'],
 }

@@ -33,6 +33,22 @@ test('BL-X01 a smaller num_ctx meets the loaded window, and other load-time opti
     expect(bench.fakes[0]?.loads).toHaveLength(1)
   }))
 
+test("BL-X05 a client whose protocol has no window gets the node's configured one from the first request on", () =>
+  withRouter(
+    [{ kind: 'ollama', models: [fastModel('m', { defaultContextTokens: 1_024, contextTokens: 131_072 })] }],
+    { describe: () => ({ contextTokens: 65_536 }) },
+    async (bench) => {
+      for (const words of [1, 1_000, 10_000, 40_000]) {
+        const reply = await bench.chat({ stream: false, prompt: 'word '.repeat(words) })
+        expect(reply.status).toBe(200)
+        await reply.json()
+        await bench.idle()
+      }
+
+      expect(bench.fakes[0]?.loads.map(({ contextTokens }) => contextTokens)).toEqual([65_536])
+    },
+  ))
+
 test('a request that unloads a model which is not in memory loads nothing', () =>
   withRouter([fakeOllama], {}, async (bench) => {
     const reply = await generate(bench, { keep_alive: 0 })

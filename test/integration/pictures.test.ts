@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
-import { until } from '../support/fakes'
-import { withRouter } from '../support/router'
+import { type Json, until } from '../support/fakes'
+import { type Bench, withRouter } from '../support/router'
 import { post } from './media-clients'
 
 const png = 'iVBORw0KGgo='
@@ -67,3 +67,51 @@ for (const [path, body] of asked('v')) {
     })
   })
 }
+
+/** A chat with one picture, in OpenAI's form. */
+const withUrl = (url: string): object => ({
+  model: 'v',
+  messages: [{ role: 'user', content: [{ type: 'image_url', image_url: { url } }] }],
+})
+
+const chatsSeen = ({ fakes }: Bench): Json[] =>
+  (fakes[0]?.log ?? []).filter(({ path }) => /\/chat(\/completions)?$/.test(path)).map(({ body }) => body)
+
+test.each([
+  `data:image/png;base64,${png}`,
+  `data:image/png;charset=utf-8;base64,${png}`,
+  `DATA:image/png;BASE64,${png}`,
+  `data:image/png;base64,${png.slice(0, 4)}\r\n${png.slice(4)}`,
+])('BL-M04 %j reaches an Ollama node as bare base64', (dataUrl) =>
+  withRouter([seeing], {}, async (bench) => {
+    const { status } = await post(bench.url, '/v1/chat/completions', withUrl(dataUrl))
+
+    expect(status).toBe(200)
+    expect(chatsSeen(bench).map(({ messages }) => messages[0].images)).toEqual([[png]])
+  }),
+)
+
+test.each([
+  ['image/png', png],
+  ['image/jpeg', '/9j/4AAQSkZJRg=='],
+])('BL-M04 a %s of an Ollama client reaches an OpenAI node as a data URL with its type', (type, picture) =>
+  withRouter([{ ...seeing, kind: 'openai' }], {}, async (bench) => {
+    const messages = [{ role: 'user', content: 'what?', images: [picture] }]
+    const { status } = await post(bench.url, '/api/chat', { model: 'v', stream: false, messages })
+
+    expect(status).toBe(200)
+    expect(JSON.stringify(chatsSeen(bench))).toContain(`"url":"data:${type};base64,${picture}"`)
+  }),
+)
+
+test('BL-M04 bad base64 is 400 without a node being asked, and no failure of the node', () =>
+  withRouter([seeing], {}, async (bench) => {
+    for (let time = 0; time < 6; time += 1) {
+      const { status, json } = await post(bench.url, '/v1/chat/completions', withUrl('data:image/png;base64,*no*'))
+      expect(status).toBe(400)
+      expect(JSON.stringify(json)).toContain('not valid base64')
+    }
+
+    expect(chatsSeen(bench)).toEqual([])
+    expect(bench.router.fleet.nodes()).toMatchObject([{ health: 'online', breaker: 'closed' }])
+  }))
