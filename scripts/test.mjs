@@ -1,7 +1,7 @@
 /**
  * `node scripts/test.mjs [--slow] [bun test arguments]` runs the tests and ends with one line of counts.
- * Without a path: all of test/ but test/slow. Tests that need a real engine are skipped, with the reason shown,
- * where there is none (see scripts/engine.sh).
+ * Without a path: all of test/ but test/slow. Tests that need a real engine or the Python clients are skipped, with the
+ * reason shown, where there are none (see scripts/engine.sh and scripts/python-clients.sh).
  */
 import { ensureInstalled, runBun } from './toolchain.mjs'
 

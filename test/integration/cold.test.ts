@@ -81,10 +81,10 @@ test(
   20_000,
 )
 
-describe(`300 mixed requests for three models on engines that push out what answers (seed ${SEED})`, () => {
-  const engines: [string, FakeSpec[], ReturnType<NonNullable<Setup['describe']>>][] = [
+describe(`mixed requests for three models on engines that push out what answers (seed ${SEED})`, () => {
+  const engines: [string, FakeSpec[], ReturnType<NonNullable<Setup['describe']>>, number?][] = [
     ['known memory', [{ kind: 'ollama', models: models(), memoryGb: 11 }], { memoryGb: 11 }],
-    ['unknown memory', [{ kind: 'ollama', models: models(), memoryGb: 11 }], {}],
+    ['unknown memory and cap', [{ kind: 'ollama', models: models(), memoryGb: 11 }], {}, 1_000],
     [
       'known memory, a hidden cap, slots beside each other',
       [{ kind: 'ollama', models: models(), memoryGb: 40, maxResident: 2, slots: 3 }],
@@ -103,7 +103,7 @@ describe(`300 mixed requests for three models on engines that push out what answ
 
   test.each(engines)(
     '%s: no answer is interrupted, no livelock, no load more than needed',
-    (_name, specs, described) =>
+    (_name, specs, described, requests = 300) =>
       quietly(
         specs.map((spec) => ({ ...spec, answerTokens: TOKENS })),
         { health: { pollEveryMs: 60 }, policy: { holdTimeoutMs: 60_000 }, describe: () => described },
@@ -111,7 +111,10 @@ describe(`300 mixed requests for three models on engines that push out what answ
           const { fakes, chat, idle, of } = bench
           for (const fake of fakes) fake.faults.add({ type: 'evict_busy' })
           const { next } = seededRandom(SEED)
-          const draws = Array.from({ length: 300 }, (_, at) => ({ at, model: names[Math.floor(next() * 3)] ?? 'm1' }))
+          const draws = Array.from({ length: requests }, (_, at) => ({
+            at,
+            model: names[Math.floor(next() * 3)] ?? 'm1',
+          }))
           const all: Awaited<ReturnType<typeof read>>[] = []
           // Clients that ask one thing after the other; more connections than these would starve the router's own.
           const client = async (): Promise<void> => {
@@ -120,7 +123,7 @@ describe(`300 mixed requests for three models on engines that push out what answ
           }
           await Promise.all(Array.from({ length: 60 }, client))
 
-          expect(all).toHaveLength(300)
+          expect(all).toHaveLength(requests)
           expect(all.filter((one) => !isWhole(one))).toEqual([])
           expect(fakes.map((fake) => fake.interrupted())).toEqual(fakes.map(() => 0))
           expect(of('attempt.failed')).toEqual([])

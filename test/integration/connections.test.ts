@@ -12,7 +12,7 @@ const hot = (kind: (typeof kinds)[number], more: object = {}) => ({
 
 const breakerOf = (bench: Bench, node: string) => bench.router.fleet.nodes().find(({ name }) => name === node)?.breaker
 
-test.concurrent.each(pairs)(
+test.each(pairs)(
   'BL-V01 a half-open connection is given up at the first-byte limit, and a fresh one answers: %s on %s',
   (_shape, _kind, shape, kind) =>
     quietly([hot(kind)], { limits: { firstTokenTimeoutMs: 300 }, health: { pollEveryMs: 100 } }, async (bench) => {

@@ -111,7 +111,7 @@ describe('the client leaves', () => {
     }),
   )
 
-  test.concurrent.each(pairs)('BL-D05 before the head of the answer: %s on %s', (_shape, _kind, shape, kind) =>
+  test.each(pairs)('BL-D05 before the head of the answer: %s on %s', (_shape, _kind, shape, kind) =>
     quietly([talker(kind)], quickPolls, async (bench) => {
       bench.fakes[0]?.faults.add({ type: 'slow', ms: 60_000 })
       const { client } = begin(bench, shape)
@@ -123,7 +123,7 @@ describe('the client leaves', () => {
     }),
   )
 
-  test.concurrent.each(pairs)('BL-D05 between the head and the first token: %s on %s', (_shape, _kind, shape, kind) =>
+  test.each(pairs)('BL-D05 between the head and the first token: %s on %s', (_shape, _kind, shape, kind) =>
     quietly([talker(kind)], quickPolls, async (bench) => {
       bench.fakes[0]?.faults.add({ type: 'gap', afterChunks: 0, ms: 60_000 })
       const { client } = begin(bench, shape)
@@ -133,7 +133,7 @@ describe('the client leaves', () => {
     }),
   )
 
-  test.concurrent.each(pairs)('BL-D01 in the middle of a stream: %s on %s', (_shape, _kind, shape, kind) =>
+  test.each(pairs)('BL-D01 in the middle of a stream: %s on %s', (_shape, _kind, shape, kind) =>
     quietly([talker(kind)], {}, async (bench) => {
       const { client, reply } = begin(bench, shape)
       await readSome(await reply, (text) => text.includes('tok2'))
@@ -144,7 +144,7 @@ describe('the client leaves', () => {
     }),
   )
 
-  test.concurrent.each(pairs)('BL-D01 from an answer that is not streamed: %s on %s', (_shape, _kind, shape, kind) =>
+  test.each(pairs)('BL-D01 from an answer that is not streamed: %s on %s', (_shape, _kind, shape, kind) =>
     quietly([talker(kind)], quickPolls, async (bench) => {
       bench.fakes[0]?.faults.add({ type: 'freeze' })
       const { client } = begin(bench, shape, { stream: false })
@@ -156,7 +156,7 @@ describe('the client leaves', () => {
     }),
   )
 
-  test.concurrent.each(pairs)('BL-D08 after the last token, before the close: %s on %s', (_shape, _kind, shape, kind) =>
+  test.each(pairs)('BL-D08 after the last token, before the close: %s on %s', (_shape, _kind, shape, kind) =>
     quietly([{ kind, resident: ['m'], answerTokens: 4, models: [fastModel()] }], {}, async (bench) => {
       // Everything that a client waits for is out; the connection is still open.
       const records = kind === 'ollama' ? 5 : 8

@@ -1,6 +1,6 @@
 /** The real llama-server of the end-to-end tests: where it is, and how to run one. */
-import { describe, test } from 'bun:test'
 import { join } from 'node:path'
+import { describeUnless, madeBy } from './needs'
 
 export interface EnginePaths {
   readonly server: string
@@ -40,35 +40,16 @@ export const engine = (): EnginePaths | { readonly missing: string } => {
 }
 
 const lookUp = (): EnginePaths | { readonly missing: string } => {
-  if (!Bun.which('bash')) return { missing: 'no bash found' }
-  const result = Bun.spawnSync(['bash', script, '--ready'])
-  if (!result.success)
-    return {
-      missing: result.stderr
-        .toString()
-        .trim()
-        .replace(/^engine: /, ''),
-    }
-  const [server = '', model = ''] = result.stdout.toString().trim().split('\n')
+  const made = madeBy(script)
+  if ('missing' in made) return made
+  const [server = '', model = ''] = made.lines
   return { server, model }
 }
 
-/**
- * A `describe` that needs the real engine. Without one its tests are skipped and the reason is printed; they fail where
- * FLEET_REQUIRE_ENGINE is set.
- */
+/** A `describe` that needs the real engine. */
 export const describeWithEngine = (name: string, body: () => void): void => {
   const paths = engine()
-  if (!('missing' in paths)) {
-    describe(name, body)
-  } else if (process.env.FLEET_REQUIRE_ENGINE) {
-    test(name, () => {
-      throw new Error(`FLEET_REQUIRE_ENGINE is set, but there is no real engine: ${paths.missing}`)
-    })
-  } else {
-    console.error(`skipped: real engine tests, ${name} (${paths.missing})`)
-    describe.skipIf(true)(name, body)
-  }
+  describeUnless('missing' in paths ? `there is no real engine: ${paths.missing}` : undefined, name, body)
 }
 
 /** Starts one server on 127.0.0.1 and waits until it has its model. */

@@ -52,8 +52,7 @@ const throughFaults = (turn: Turn, face: Face, next: () => void) => {
 /** An error as the whole body of a 200; false when no such fault is due. */
 const sendBodyError = (turn: Turn): boolean => {
   const fault = turn.machine.faults.peek('body_error', turn.target)
-  if (!fault || fault.shape === 'event') return false
-  turn.fault('body_error')
+  if (!fault || fault.shape === 'event' || !turn.fault('body_error')) return false
   if (fault.shape === 'html') turn.reply.send(200, HTML, HTML_ERROR)
   else sendJson(turn, { error: fault.message ?? 'the engine failed' })
   return true

@@ -1,5 +1,7 @@
 /** Between two turns of the wheel, in real ms. */
 const TICK_MS = 5
+/** The longest wait that a timer takes, 24 days; a longer one would end at once. */
+const LONGEST_MS = 2_147_483_647
 
 /** The time of a fake engine, in simulated ms. However many requests run, one timer drives them. */
 export interface Wheel {
@@ -37,10 +39,13 @@ export const createWheel = (scale: number): Wheel => {
   return {
     now,
     after(ms, run) {
-      const timer = setTimeout(() => {
-        timers.delete(timer)
-        if (!stopped) run()
-      }, ms / scale)
+      const timer = setTimeout(
+        () => {
+          timers.delete(timer)
+          if (!stopped) run()
+        },
+        Math.min(ms / scale, LONGEST_MS),
+      )
       timers.add(timer)
       return () => {
         clearTimeout(timer)

@@ -2,7 +2,7 @@ import type { Random } from '../../../src/ports/random'
 import type { FakeNode } from '../../../src/sim/fake/options'
 import { mutate, mutateText } from './mutate'
 
-/** How many answers of a hundred are garbled. */
+/** Of the answers, 0 to 1, that are garbled. */
 const SHARE = 0.5
 
 const isStream = (type: string): boolean => /event-stream|ndjson/.test(type)

@@ -2,7 +2,7 @@ import { expect, test } from 'bun:test'
 import { type Protocol, protocols } from '../protocols'
 import { type Fuzzed, fuzzAnswers, fuzzBodies } from './run'
 
-/** For this many bodies one answer of a node is garbled. */
+/** So many bodies are sent for each valid one to nodes that garble their answers. */
 const BODIES_FOR_ONE_ANSWER = 10
 const LIMIT_MS = 120_000
 

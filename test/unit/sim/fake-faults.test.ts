@@ -222,6 +222,18 @@ describe('wrong answers', () => {
       expect([lines.length, lines.at(-1)]).toEqual([3, '{"error":"boom"}'])
     }))
 
+  test('an error as the whole body meets only as many requests as its chance says', () =>
+    withFakes([{ kind: 'openai' }], async (fake) => {
+      fake!.faults.add({ type: 'body_error', shape: 'json', chance: 0 })
+
+      expect(await (await askChat(fake!)).text()).toContain('[DONE]')
+    }))
+
+  test('a body whose members have the wrong types is refused, whatever the engine', () =>
+    withFakes([{ kind: 'openai' }, { kind: 'llamacpp' }, { kind: 'ollama' }], async (...fakes) => {
+      for (const fake of fakes) expect((await askChat(fake, { more: { messages: 7 } })).status).toBe(400)
+    }))
+
   test('garbage instead of HTTP, and a head beyond every limit', () =>
     withFakes([{ kind: 'openai' }], async (fake) => {
       fake!.faults.add({ type: 'garbage', times: 1 })

@@ -68,6 +68,14 @@ test('sends no head while the model loads, and shows it as loading in ps', () =>
     expect(last).toMatchObject({ done: true, done_reason: 'stop', eval_count: 16, load_duration: 150e6 })
   }))
 
+test('a keep_alive beyond what timers take does not end at once', () =>
+  withFakes([{ kind: 'ollama' }], async (fake) => {
+    await (await askOllama(fake!, { more: { keep_alive: 1e15 } })).text()
+    await Bun.sleep(20)
+
+    expect(fake!.resident()).toEqual(['m'])
+  }))
+
 test('unloads on keep_alive 0 and when the keep-alive has passed', () =>
   withFakes([{ kind: 'ollama', models: [fastModel('a'), fastModel('b')], keepAliveMs: 80 }], async (fake) => {
     await fake!.load('a')
