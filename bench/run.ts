@@ -1,5 +1,5 @@
 /**
- * `npm run bench -- [--quick] [--check] [--json FILE] [--readme FILE]`: what dist/fleet costs beside nginx and a bare
+ * `npm run bench -- [--quick] [--rounds N] [--check] [--json FILE] [--readme FILE]`: what dist/fleet costs beside nginx and a bare
  * proxy in Bun, all in front of the same node, interleaved in one run. One core is what is measured, another makes load.
  */
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
@@ -32,7 +32,14 @@ const QUICK_WARM_REQUESTS = 8_000
 /** The port of the node that all servers share. */
 const NODE_PORT = 19_990
 
-type Plan = typeof FULL | typeof QUICK
+type Plan = Omit<typeof FULL, 'rounds' | 'seconds' | 'streams' | 'streamSeconds' | 'decisions' | 'starts'> & {
+  readonly rounds: number
+  readonly seconds: number
+  readonly streams: readonly number[]
+  readonly streamSeconds: number
+  readonly decisions: number
+  readonly starts: number
+}
 
 const PACKAGES: Readonly<Record<string, string>> = { nginx: 'nginx-light', wrk: 'wrk', taskset: 'util-linux' }
 
@@ -109,8 +116,7 @@ const measureAllStreams = async (folder: string, plan: Plan): Promise<Measures['
 const measurePlacement = async (decisions: number): Promise<Placed[]> =>
   JSON.parse(await output([process.execPath, join(import.meta.dir, 'placement.ts'), String(decisions)], CORE.measured))
 
-const measure = async (folder: string, quick: boolean): Promise<Measures> => {
-  const plan = quick ? QUICK : FULL
+const measure = async (folder: string, plan: Plan, quick: boolean): Promise<Measures> => {
   const script = writeScript(folder)
   const upstream = await startUpstream(join(folder, 'upstream'), NODE_PORT, 1, 1)
   const started: Measured[] = [upstream]
@@ -157,14 +163,13 @@ const pinSelf = (): void => {
   Bun.spawnSync(['taskset', '-acp', String(CORE.load), String(process.pid)], { stdout: 'ignore', stderr: 'ignore' })
 }
 
-const conditions = (quick: boolean): string => {
-  const plan = quick ? QUICK : FULL
-  return `${cpus()[0]?.model ?? 'unknown CPU'}, one core measured and one for load, Bun ${Bun.version}; medians of ${plan.rounds} interleaved rounds.`
-}
+const conditions = (plan: Plan): string =>
+  `${cpus()[0]?.model ?? 'unknown CPU'}, one core measured and one for load, Bun ${Bun.version}; medians of ${plan.rounds} interleaved rounds.`
 
 const { values } = parseArgs({
   options: {
     quick: { type: 'boolean', default: false },
+    rounds: { type: 'string' },
     check: { type: 'boolean', default: false },
     json: { type: 'string' },
     readme: { type: 'string' },
@@ -175,15 +180,14 @@ checkTools()
 pinSelf()
 const folder = mkdtempSync(join(tmpdir(), 'fleet-bench-'))
 try {
-  const measures = await measure(folder, values.quick)
+  const base: Plan = values.quick ? QUICK : FULL
+  const plan: Plan = values.rounds === undefined ? base : { ...base, rounds: Math.max(1, Number(values.rounds) || 1) }
+  const measures = await measure(folder, plan, values.quick)
   const figures = figuresOf(measures)
-  const text = reportOf(measures, figures, conditions(values.quick))
+  const text = reportOf(measures, figures, conditions(plan))
   console.log(text)
   if (values.json !== undefined)
-    writeFileSync(
-      values.json,
-      `${JSON.stringify({ conditions: conditions(values.quick), figures, measures }, null, 2)}\n`,
-    )
+    writeFileSync(values.json, `${JSON.stringify({ conditions: conditions(plan), figures, measures }, null, 2)}\n`)
   if (values.readme !== undefined) writeBetweenMarks(values.readme, text)
   if (values.check && !figures.every(isMet)) process.exitCode = 1
 } finally {
