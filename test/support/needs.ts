@@ -24,5 +24,6 @@ export const madeBy = (script: string): { readonly lines: readonly string[] } | 
   const { success, stdout, stderr } = Bun.spawnSync(['bash', script, '--ready'])
   if (success) return { lines: stdout.toString().trim().split('\n') }
   // Scripts say their own name in front.
-  return { missing: stderr.toString().trim().replace(/^[\w-]+: /, '') }
+  const reason = stderr.toString().replace(/^[\w-]+: /, '')
+  return { missing: reason.trim() }
 }
