@@ -75,11 +75,6 @@ export const createUpstreamClient = (options: UpstreamOptions): UpstreamClient =
       request.onSending?.(isReused)
       return connection.exchange(bytes, request.signal, request.method !== 'HEAD')
     },
-    async knock(url, timeoutMs, signal) {
-      if (signal.aborted) throw cancelled()
-      const connection = await dial(targetOf(splitUrl(url).origin), timeoutMs, signal)
-      connection.end()
-    },
     close: (origin) => pool.close(origin),
     stats: () => ({ open, idle: pool.count() }),
   }

@@ -6,8 +6,6 @@ export interface UpstreamClient {
    * connection at any point, also while the body is read.
    */
   send(request: UpstreamSend): Promise<UpstreamReply>
-  /** A bare TCP (or TLS) connect within the deadline. */
-  knock(url: string, timeoutMs: number, signal: AbortSignal): Promise<void>
   /** Closes idle connections of one origin, or all. */
   close(origin?: string): void
   stats(): { readonly open: number; readonly idle: number }

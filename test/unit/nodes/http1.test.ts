@@ -571,7 +571,6 @@ describe('connecting', () => {
     const client = clientWith()
 
     expect((await failureOf(client.send(post(server.url)))).class).toBe('connect')
-    expect((await failureOf(client.knock(server.url, 500, new AbortController().signal))).class).toBe('connect')
     expect(client.stats()).toEqual({ open: 0, idle: 0 })
   })
 
@@ -590,16 +589,6 @@ describe('connecting', () => {
     expect(failure.elapsedMs).toBeGreaterThanOrEqual(38)
     expect(failure.elapsedMs).toBeLessThan(400)
     await until(() => silent.open() === 0, 'the abandoned connection is closed')
-  })
-
-  test('knocking opens a connection and closes it', async () => {
-    const server = serve(() => {})
-    const client = clientWith()
-
-    await client.knock(`${server.url}/v1`, 500, new AbortController().signal)
-
-    await until(() => server.connections[0]?.closed === true, 'it was opened and closed')
-    expect(client.stats()).toEqual({ open: 0, idle: 0 })
   })
 })
 
