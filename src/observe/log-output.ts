@@ -1,7 +1,8 @@
 import { destination } from 'pino'
 
 const STDOUT = 1
-/** What one turn of the event loop says is written at once, or earlier when it is as much as this. */
+/** Lines are gathered for so long, in ms, or until they are as much as this. */
+const GATHER_MS = 20
 const BATCH_CHARACTERS = 64 * 1024
 
 export interface LogOutput {
@@ -13,8 +14,8 @@ export interface LogOutput {
 let shared: LogOutput | undefined
 
 /**
- * Standard output for whole lines. Lines of one turn of the event loop share one write: under load a system call a line
- * is most of what logging costs. Nothing is lost when the process ends in between.
+ * Standard output for whole lines. Lines of a few milliseconds share one write: under load a system call a line is most
+ * of what logging costs. Nothing is lost when the process ends in between, unless it is killed outright.
  */
 export const standardOutput = (): LogOutput => {
   shared ??= createStandardOutput()
@@ -34,7 +35,7 @@ const createStandardOutput = (): LogOutput => {
   process.on('exit', flush)
   return {
     write: (line) => {
-      if (pending === '') setImmediate(flush)
+      if (pending === '') setTimeout(flush, GATHER_MS)
       pending += line
       if (pending.length > BATCH_CHARACTERS) flush()
     },

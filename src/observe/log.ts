@@ -20,7 +20,7 @@ export interface Log extends Sink {
   error(fields: Fields, message: string): void
   /** From now on at this level and in this form. */
   configure(options: Pick<LogOptions, 'level' | 'format'>): void
-  /** Tells what was folded so far and writes what is pending; lines wait at most until the end of the turn. */
+  /** Tells what was folded so far and writes what is pending; lines wait some milliseconds for others at most. */
   flush(): void
 }
 

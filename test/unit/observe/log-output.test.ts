@@ -12,7 +12,7 @@ const linesOf = async (program: string): Promise<string[]> => {
   return text.split('\n').slice(0, -1)
 }
 
-test('lines of one turn are written, in order, also when the process ends at once', async () => {
+test('lines of one moment are written, in order, also when the process ends at once', async () => {
   const lines = await linesOf(
     `for (let i = 0; i < 1_000; i++) standardOutput().write('line ' + i + '\\n'); process.exit(0)`,
   )
