@@ -147,6 +147,3 @@ export const errorResponse = (dialect: DialectName, error: RouterError): Respons
     status: errorStatus(error, dialect),
     headers: errorHeaders(error),
   })
-
-/** An error of this router's own API. */
-export const nativeRefusal = (error: RouterError): Response => errorResponse('native', error)
