@@ -277,7 +277,7 @@ export class Relay {
   }
 
   #summary(end: ReplySummary['end'], failure?: Failure): ReplySummary {
-    const { tokensIn, tokensOut, thinkingExhausted } = this.#transform?.usage() ?? {}
+    const { tokensIn, tokensOut, thinkingExhausted, toolCallsRepaired } = this.#transform?.usage() ?? {}
     return {
       end,
       status: this.#reply?.status ?? 200,
@@ -285,6 +285,7 @@ export class Relay {
       ...(tokensIn === undefined ? {} : { tokensIn }),
       ...(tokensOut === undefined ? {} : { tokensOut }),
       ...(thinkingExhausted ? { thinkingExhausted } : {}),
+      ...(toolCallsRepaired === undefined ? {} : { toolCallsRepaired }),
       durationMs: this.#options.clock.now() - this.#timing.sentAt,
       ...(failure ? { failure } : {}),
     }

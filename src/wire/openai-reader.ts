@@ -56,7 +56,7 @@ const readLogprobs = (choice: Json): readonly unknown[] | undefined =>
  * Joins fragments to calls. Indexes of nodes are not to be trusted: some leave them out, some give parallel calls the
  * same one. A fragment with an id that is new there begins a call.
  */
-const createCallReader = (request: string) => {
+export const createCallReader = (request: string): ((fragment: unknown) => ReplyEvent[]) => {
   const open = new Map<number, { index: number; id: string | undefined }>()
   let count = 0
   return (fragment: unknown): ReplyEvent[] => {

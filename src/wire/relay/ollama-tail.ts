@@ -1,7 +1,10 @@
 /** What the end of an Ollama stream says. */
 import type { Usage } from '../exchange'
-import { parseReply } from '../json/values'
+import type { Json } from '../json/values'
+import { isObject, parseReply } from '../json/values'
 import { errorOf } from '../replies'
+import type { Said } from './exhausted'
+import { endedThinking, isText } from './exhausted'
 import type { StreamEnd } from './openai-tail'
 
 /** Only the last object has it; `done` itself may stand before a token list longer than the tail. */
@@ -18,10 +21,22 @@ export const ollamaUsage = (line: string): Usage => {
   return { ...(tokensIn !== undefined && { tokensIn }), ...(tokensOut !== undefined && { tokensOut }) }
 }
 
+const saidIn = ({ message, ...top }: Json): Said => {
+  const { content, response, thinking, tool_calls: calls } = isObject(message) ? message : top
+  if ([content, response].some(isText) || Array.isArray(calls)) return 'answer'
+  return isText(thinking) ? 'thinking' : undefined
+}
+
+const ranOut = /"done_reason":\s*"length"/
+
+const exhausted = (lines: readonly string[]): Usage =>
+  ranOut.test(lines.at(-1) ?? '') ? endedThinking(lines.map((line) => saidIn(parseReply(line) ?? {}))) : {}
+
 export const readOllamaEnd = (tail: string): StreamEnd => {
-  const line = tail.trimEnd().split('\n').at(-1) ?? ''
+  const lines = tail.trimEnd().split('\n')
+  const line = lines.at(-1) ?? ''
   const problem = errorOf(parseReply(line) ?? {})
   if (problem) return { complete: false, problem, usage: {} }
   const complete = lastObject.test(line) && line.endsWith('}')
-  return { complete, usage: complete ? ollamaUsage(line) : {} }
+  return { complete, usage: complete ? { ...ollamaUsage(line), ...exhausted(lines) } : {} }
 }

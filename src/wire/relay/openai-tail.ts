@@ -4,6 +4,8 @@ import type { Json } from '../json/values'
 import { isObject, parseReply } from '../json/values'
 import { usageOf } from '../openai-reader'
 import { errorOf } from '../replies'
+import type { Said } from './exhausted'
+import { endedThinking, isText } from './exhausted'
 
 export interface StreamEnd {
   readonly complete: boolean
@@ -30,6 +32,19 @@ export const usageFrom = (json: Json | undefined): Usage => {
   }
 }
 
+const choiceOf = ({ choices }: Json): Json[] => (Array.isArray(choices) && isObject(choices[0]) ? [choices[0]] : [])
+
+const saidIn = ({ delta, text }: Json): Said => {
+  const { content, tool_calls: calls, reasoning, reasoning_content: reasoned } = isObject(delta) ? delta : {}
+  if ([content, text].some(isText) || (Array.isArray(calls) && calls.length > 0)) return 'answer'
+  return [reasoning, reasoned].some(isText) ? 'thinking' : undefined
+}
+
+const exhausted = (events: readonly Json[]): Usage => {
+  const choices = events.flatMap(choiceOf)
+  return choices.some(({ finish_reason: reason }) => reason === 'length') ? endedThinking(choices.map(saidIn)) : {}
+}
+
 export const readOpenAiEnd = (tail: string): StreamEnd => {
   const lines = tail.split('\n').map((line) => line.trimEnd())
   const done = lines.some((line) => line === 'data: [DONE]' || line === 'data:[DONE]')
@@ -38,6 +53,9 @@ export const readOpenAiEnd = (tail: string): StreamEnd => {
   return {
     complete: (done || finishReason.test(tail)) && problem === undefined,
     ...(problem && { problem }),
-    usage: usageFrom(events.findLast((event) => isObject(event.usage) || isObject(event.timings))),
+    usage: {
+      ...usageFrom(events.findLast((event) => isObject(event.usage) || isObject(event.timings))),
+      ...exhausted(events),
+    },
   }
 }

@@ -4,6 +4,8 @@ import type { ReplyTransform, Usage } from '../exchange'
 import type { Span } from '../json/cursor'
 import { finish, members, skip } from '../json/cursor'
 import type { Json } from '../json/values'
+import type { Repair } from '../repair/repair'
+import { repairOpenAiAnswer } from '../repair/openai-calls'
 import { errorOf } from '../replies'
 import { anthropicUsage } from './anthropic-tail'
 import { isThinkingExhausted } from './exhausted'
@@ -15,6 +17,10 @@ export interface RelayWholeOptions {
   /** The model as the client wrote it, and as the node calls it. */
   readonly asked: string
   readonly model: string
+  /** Calls of tools are to be repaired; of an answer in OpenAI's form. */
+  readonly repair?: Repair | undefined
+  /** Puts the body into the protocol's form, where engines are known not to keep to it. */
+  readonly form?: (body: Uint8Array) => Uint8Array
 }
 
 const wanted = new Set(['model', 'error', 'usage', 'timings', 'prompt_eval_count', 'eval_count'])
@@ -42,9 +48,10 @@ const scan = (body: Uint8Array): Facts | undefined => {
   return { json, ...(model && { model }) }
 }
 
-export const relayWhole = ({ contentType, asked, model }: RelayWholeOptions): ReplyTransform => {
+export const relayWhole = ({ contentType, asked, model, repair, form }: RelayWholeOptions): ReplyTransform => {
   const pieces: Uint8Array[] = []
   const renames = asked !== model
+  const keepsBack = renames || repair !== undefined || form !== undefined
   let facts: Facts | undefined
   let problem: ReturnType<ReplyTransform['problem']>
 
@@ -55,13 +62,15 @@ export const relayWhole = ({ contentType, asked, model }: RelayWholeOptions): Re
     contentType,
     push(chunk) {
       pieces.push(chunk)
-      return renames ? undefined : chunk
+      return keepsBack ? undefined : chunk
     },
     end() {
-      const body = concat(pieces)
+      const body = form ? form(concat(pieces)) : concat(pieces)
       facts = scan(body)
       problem = errorOf(facts?.json ?? {})
-      return renames && body.length > 0 ? renamed(body) : undefined
+      if (!keepsBack || body.length === 0) return undefined
+      const named = renames ? renamed(body) : body
+      return repair && facts !== undefined && problem === undefined ? repairOpenAiAnswer(named, repair) : named
     },
     complete: () => facts !== undefined && problem === undefined,
     problem: () => problem,
@@ -72,7 +81,8 @@ export const relayWhole = ({ contentType, asked, model }: RelayWholeOptions): Re
       const { json } = facts
       const told = [usageFrom(json), anthropicUsage(json.usage), ollamaUsage(JSON.stringify(json))]
       const usage = told.find(({ tokensOut }) => tokensOut !== undefined) ?? {}
-      return isThinkingExhausted(concat(pieces)) ? { ...usage, thinkingExhausted: true } : usage
+      const exhausted = isThinkingExhausted(concat(pieces)) && { thinkingExhausted: true as const }
+      return { ...usage, ...exhausted, ...repair?.usage() }
     },
   }
 }
