@@ -1,4 +1,5 @@
 /** What the end of an OpenAI stream says. */
+import type { Writable } from '../../domain/writable'
 import type { Usage } from '../exchange'
 import type { Json } from '../json/values'
 import { isObject, parseReply } from '../json/values'
@@ -25,11 +26,11 @@ const readEvent = (line: string): Json[] => {
 export const usageFrom = (json: Json | undefined): Usage => {
   if (json === undefined) return {}
   const { tokensIn, tokensOut, cachedIn } = usageOf(json) ?? {}
-  return {
-    ...(tokensIn !== undefined && { tokensIn }),
-    ...(tokensOut !== undefined && { tokensOut }),
-    ...(cachedIn !== undefined && { cachedIn }),
-  }
+  const usage: Writable<Usage> = {}
+  if (tokensIn !== undefined) usage.tokensIn = tokensIn
+  if (tokensOut !== undefined) usage.tokensOut = tokensOut
+  if (cachedIn !== undefined) usage.cachedIn = cachedIn
+  return usage
 }
 
 const choiceOf = ({ choices }: Json): Json[] => (Array.isArray(choices) && isObject(choices[0]) ? [choices[0]] : [])

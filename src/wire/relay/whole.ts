@@ -1,4 +1,5 @@
 /** An answer in one piece whose client and node speak the same dialect. */
+import type { Writable } from '../../domain/writable'
 import { concat, decode, splice } from '../bytes'
 import type { ReplyTransform, Usage } from '../exchange'
 import type { Span } from '../json/cursor'
@@ -9,7 +10,7 @@ import { repairOpenAiAnswer } from '../repair/openai-calls'
 import { errorOf } from '../replies'
 import { anthropicUsage } from './anthropic-tail'
 import { isThinkingExhausted } from './exhausted'
-import { ollamaUsage } from './ollama-tail'
+import { ollamaUsageIn } from './ollama-tail'
 import { usageFrom } from './openai-tail'
 
 export interface RelayWholeOptions {
@@ -23,7 +24,7 @@ export interface RelayWholeOptions {
   readonly form?: (body: Uint8Array) => Uint8Array
 }
 
-const wanted = new Set(['model', 'error', 'usage', 'timings', 'prompt_eval_count', 'eval_count'])
+const wanted = new Set(['error', 'usage', 'timings', 'prompt_eval_count', 'eval_count'])
 
 interface Facts {
   readonly json: Json
@@ -39,13 +40,23 @@ const scan = (body: Uint8Array): Facts | undefined => {
     members(cursor, (name) => {
       const span = skip(cursor)
       if (name === 'model') model = span
-      if (wanted.has(name)) json[name] = JSON.parse(decode(body.subarray(span.start, span.end)))
+      else if (wanted.has(name)) json[name] = JSON.parse(decode(body.subarray(span.start, span.end)))
     })
     finish(cursor)
   } catch {
     return undefined
   }
-  return { json, ...(model && { model }) }
+  return model === undefined ? { json } : { json, model }
+}
+
+/** In the words of whichever dialect it is; most speak OpenAI's. */
+const usageIn = (json: Json): Usage => {
+  const openAi = usageFrom(json)
+  if (openAi.tokensOut !== undefined) return openAi
+  const anthropic = anthropicUsage(json.usage)
+  if (anthropic.tokensOut !== undefined) return anthropic
+  const ollama = ollamaUsageIn(json)
+  return ollama.tokensOut === undefined ? {} : ollama
 }
 
 export const relayWhole = ({ contentType, asked, model, repair, form }: RelayWholeOptions): ReplyTransform => {
@@ -78,11 +89,9 @@ export const relayWhole = ({ contentType, asked, model, repair, form }: RelayWho
     begun: () => facts !== undefined && problem === undefined,
     usage: (): Usage => {
       if (facts === undefined) return {}
-      const { json } = facts
-      const told = [usageFrom(json), anthropicUsage(json.usage), ollamaUsage(JSON.stringify(json))]
-      const usage = told.find(({ tokensOut }) => tokensOut !== undefined) ?? {}
-      const exhausted = isThinkingExhausted(concat(pieces)) && { thinkingExhausted: true as const }
-      return { ...usage, ...exhausted, ...repair?.usage() }
+      const usage: Writable<Usage> = usageIn(facts.json)
+      if (isThinkingExhausted(concat(pieces))) usage.thinkingExhausted = true
+      return repair ? { ...usage, ...repair.usage() } : usage
     },
   }
 }
