@@ -22,7 +22,7 @@ export type Reloaded =
 /** What the HTTP layer needs. Everything that it tells comes from these; it keeps no state of requests itself. */
 export interface ServerDeps {
   /** Read at each request, since it may be replaced while the router runs. */
-  readonly config: Pick<Config, 'server' | 'auth' | 'discovery' | 'metrics' | 'priorities'>
+  readonly config: Pick<Config, 'server' | 'auth' | 'discovery' | 'limits' | 'metrics' | 'priorities'>
   readonly fleet: Fleet
   readonly decisions: Decisions
   /** What each key used. */

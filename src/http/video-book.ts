@@ -1,7 +1,10 @@
 import type { Json } from '../wire/json/values'
 import type { VideoAtNode } from '../wire/video-calls'
 
-/** Videos that are remembered; beyond these the oldest is forgotten, though its node may have it still. */
+/**
+ * Videos that are remembered; beyond these the oldest is forgotten, though its node may have it still. Of one that is
+ * being made its client could not even give it up then, so those go last.
+ */
 const REMEMBERED_VIDEOS = 1_000
 
 /** A video that was begun here. Its id is ours: two nodes may give the same one. */
@@ -32,8 +35,10 @@ export const createVideoBook = (limit = REMEMBERED_VIDEOS): VideoBook => {
   return {
     keep(video) {
       videos.set(video.id, video)
-      const oldest = videos.size > limit ? videos.keys().next().value : undefined
-      if (oldest !== undefined) videos.delete(oldest)
+      if (videos.size <= limit) return
+      const others = [...videos.values()].filter(({ id }) => id !== video.id)
+      const oldest = others.find(({ stop }) => stop === undefined) ?? others[0]
+      if (oldest !== undefined) videos.delete(oldest.id)
     },
     get: (id) => videos.get(id),
     forget: (id) => void videos.delete(id),

@@ -12,10 +12,13 @@ const SLOWER = 1.5
 const FAILED_POLLS = 3
 /** For telling the node that nobody waits any more. */
 const CANCEL_TIMEOUT_MS = 2_000
-const OVER: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled'])
+const OVER: ReadonlySet<string> = new Set(['completed', 'failed', 'cancelled', 'expired'])
 
 const Job = Type.Object({ id: Type.String(), status: maybe(Type.String()), error: maybe(Type.Unknown()) })
 type Job = Static<typeof Job>
+
+/** What tells nothing of how the job stands is no answer: a job that is never over would keep its slot for ever. */
+const State = Type.Object({ ...Job.properties, status: Type.String() })
 
 const isFinal = ({ status }: Job): boolean => OVER.has(status ?? '')
 
@@ -57,7 +60,7 @@ const stateOf = async (id: string, ask: Ask, signal: AbortSignal): Promise<Job |
     const body = parse(await readAll(answer))
     if (status === 404 || status === 410)
       return { id, status: 'failed', error: { code: 'gone', message: 'the node does not know the job any more' } }
-    return status === 200 && Value.Check(Job, body) ? body : undefined
+    return status === 200 && Value.Check(State, body) ? body : undefined
   } catch (error) {
     if (error instanceof NodeFault) return undefined
     throw error

@@ -3,6 +3,7 @@ import { RouterError } from '../domain/errors'
 import { NodeFault } from '../ports/node-gateway'
 import type { CountOnNode } from '../wire/token-count'
 import type { NodeAdapter } from './adapter'
+import { boundedMap } from './bounded-map'
 import type { NodeHttp } from './http'
 
 export interface TokenCountDeps {
@@ -17,15 +18,23 @@ const LIMIT_MS = 1_000
 const AT_ONCE = 64
 /** Nodes that are asked about one prompt, one after the other. */
 const TRIES = 2
+/** A node that did not answer in time is not asked for so long, in ms, else each of a client's dozens of counts waits for it. */
+const LEFT_ALONE_MS = 5_000
+const REMEMBERED_NODES = 2_000
 
 /** The exact tokens of a prompt, from the nodes whose kind can count. */
 export const createTokenCount = ({ adapters, http, limitMs = LIMIT_MS }: TokenCountDeps): CountOnNode => {
+  /** By name, on the clock of `performance.now()`. */
+  const silentUntil = boundedMap<number>(REMEMBERED_NODES)
   let asking = 0
 
   return async (holders, prompt, signal) => {
     const able = holders.flatMap(({ node, model }) => {
       const { countTokens } = adapters(node.kind)
-      return countTokens ? [{ node: { ...node, url: node.residencyUrl ?? node.url }, model, countTokens }] : []
+      const isSilent = (silentUntil.get(node.name) ?? 0) > performance.now()
+      return countTokens && !isSilent
+        ? [{ node: { ...node, url: node.residencyUrl ?? node.url }, model, countTokens }]
+        : []
     })
     if (able.length === 0 || asking >= AT_ONCE) return undefined
     const limited = AbortSignal.any([signal, AbortSignal.timeout(limitMs)])
@@ -34,6 +43,11 @@ export const createTokenCount = ({ adapters, http, limitMs = LIMIT_MS }: TokenCo
       for (const { node, model, countTokens } of able.slice(0, TRIES)) {
         const tokens = await countTokens(node, model, prompt, http, limited).catch(undefinedAsAnEstimateWillDo)
         if (tokens !== undefined) return { node: node.name, tokens }
+        if (signal.aborted) return undefined
+        if (limited.aborted) {
+          silentUntil.set(node.name, performance.now() + LEFT_ALONE_MS)
+          return undefined
+        }
       }
     } finally {
       asking -= 1

@@ -1,6 +1,5 @@
 /** What is asked about a video of the node that made it. */
 import type { Job } from '../domain/job'
-import { encode } from './bytes'
 import type { Arrival } from './dialect'
 import type { Exchange, NodeDialect, ReplyTransform, UpstreamRequest } from './exchange'
 import { gathered } from './gathered'
@@ -59,9 +58,20 @@ export const videoContent = (arrival: Arrival, video: VideoAtNode, search: strin
   }
 }
 
+/** Whatever the node says beside its 2xx, it has done as it was told. */
+const agreed = (): ReplyTransform => ({
+  contentType: 'application/json',
+  push: () => undefined,
+  end: () => undefined,
+  complete: () => true,
+  problem: () => undefined,
+  begun: () => true,
+  usage: () => ({}),
+})
+
 /** `DELETE /v1/videos/ID` of a node that keeps what it made. */
 export const videoDeletion = (arrival: Arrival, video: VideoAtNode): Exchange => ({
   ...commonOf(jobOf('openai.video_deletion', arrival, video)),
   request: () => bare('DELETE', `/v1/videos/${encodeURIComponent(video.id)}`, 'openai'),
-  reply: () => gathered('application/json', () => ({ body: encode('{}') })),
+  reply: agreed,
 })

@@ -14,10 +14,23 @@ export interface AskedVideo {
   readonly seconds?: string
 }
 
-const OVER: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled'])
+const OVER: ReadonlySet<unknown> = new Set(['completed', 'failed', 'cancelled', 'expired'])
 
 /** Nothing more becomes of it. */
 export const isVideoOver = ({ status }: Json): boolean => OVER.has(status)
+
+/** What OpenAI's clients look at; not the prompt, which nodes repeat and nothing here keeps. */
+const MEMBERS = [
+  ...['id', 'object', 'status', 'progress', 'created_at', 'completed_at', 'expires_at', 'size', 'seconds', 'quality'],
+  ...['remixed_from_video_id', 'error'],
+]
+
+const fromOpenAi = (json: Json, { model }: AskedVideo): Json => ({
+  object: 'video',
+  status: 'queued',
+  ...Object.fromEntries(MEMBERS.filter((name) => name in json).map((name) => [name, json[name]])),
+  model,
+})
 
 /** The words of stable-diffusion.cpp for states that OpenAI's clients know by others. */
 const statusOfSd: Readonly<Record<string, string>> = { generating: 'in_progress', cancelled: 'failed' }
@@ -38,7 +51,7 @@ const fromSd = ({ id, status, created, completed, error }: Json, asked: AskedVid
 const read = (data: string, dialect: NodeDialect, asked: AskedVideo): Json | undefined => {
   const json = parseReply(data)
   if (typeof json?.id !== 'string') return undefined
-  return dialect === 'sdcpp' ? fromSd(json, asked) : { ...json, model: asked.model }
+  return (dialect === 'sdcpp' ? fromSd : fromOpenAi)(json, asked)
 }
 
 /** Reads what the node says of the job until it is over. */
@@ -63,7 +76,7 @@ export const videoStates = (dialect: NodeDialect, asked: AskedVideo): ReplyTrans
     push: (chunk) => write(framer.push(chunk)),
     end: () => write(framer.end()),
     begun: () => last !== undefined,
-    complete: () => last !== undefined,
+    complete: () => last !== undefined && isVideoOver(last),
     problem() {
       if (isOdd) return { message: 'The node told nothing of the video.' }
       return last?.status === 'failed' ? (errorOf(last) ?? { message: 'The video failed.' }) : undefined

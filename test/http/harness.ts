@@ -8,6 +8,7 @@ import type { Fleet, ModelView, NodeView, Overview } from '../../src/ports/fleet
 import type { Reply } from '../../src/ports/node-gateway'
 import type { Arrival, Dialect } from '../../src/wire/dialect'
 import type { Exchange } from '../../src/wire/exchange'
+import { testConfig } from '../support/host'
 
 export const bytes = (text: string): Uint8Array => new TextEncoder().encode(text)
 
@@ -186,6 +187,7 @@ export const host = (setup: Setup = {}) => {
       priorities: DEFAULT_PRIORITIES,
       discovery: { local: setup.discovery ?? true, everyMs: 30_000 },
       metrics: { enabled: true, maxModels: 200, perKey: false },
+      limits: testConfig().limits,
     },
     fleet,
     decisions: {

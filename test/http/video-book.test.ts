@@ -23,3 +23,15 @@ test('the book keeps the latest videos, and what became of them', () => {
   book.forget('two')
   expect(book.list().map(({ id }) => id)).toEqual(['three'])
 })
+
+test('a video that is being made is not forgotten as long as there are others', () => {
+  const book = createVideoBook(2)
+  const stop = (): void => {}
+  book.keep({ ...video('made'), stop })
+  book.keep(video('done'))
+  book.keep({ ...video('next'), stop })
+  expect(book.list().map(({ id }) => id)).toEqual(['next', 'made'])
+
+  book.keep(video('at once'))
+  expect(book.list().map(({ id }) => id)).toEqual(['at once', 'next'])
+})

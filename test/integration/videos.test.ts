@@ -3,7 +3,7 @@ import OpenAI from 'openai'
 import { hashKey } from '../../src/config/hash-key'
 import { until } from '../support/fakes'
 import { withMedia } from '../support/media-router'
-import { sdVideoServer, videoServer } from '../support/media-servers'
+import { openaiMedia, sdVideoServer, videoServer } from '../support/media-servers'
 import type { Bench } from '../support/router'
 import { post, sendForm } from './media-clients'
 
@@ -79,6 +79,86 @@ test('a video that the node gives up is a failed one, with the node’s words', 
     await bench.idle()
     const [settled] = bench.of('request.settled').filter(({ outcome }) => outcome.end !== 'rejected')
     expect(settled?.outcome).toMatchObject({ end: 'incomplete', node: 'a' })
+  })
+})
+
+test('a node that talks nonsense about its video has lost it, and the record does not call it completed', async () => {
+  const node = openaiMedia(['sora'], ({ method }) =>
+    method === 'POST' ? Response.json({ id: 'v1', status: 'queued' }) : new Response('{"id":7}'),
+  )
+  await withMedia([['openai', node]], async (bench) => {
+    const { id } = await begin(bench, { model: 'sora' })
+    await bench.idle()
+
+    await done(bench, id)
+    expect(await bench.json(`/v1/videos/${id}`)).toMatchObject({ status: 'failed', error: { code: 'upstream_failed' } })
+    expect(bench.of('request.settled').at(0)?.outcome).toMatchObject({ end: 'incomplete', node: 'a' })
+    node.stop()
+    expect((await fetch(`${bench.url}/v1/videos/${id}`, { method: 'DELETE' })).status).toBe(200)
+  })
+})
+
+test('the prompt that a node repeats is not kept', async () => {
+  const state = { id: 'v1', status: 'completed', prompt: 'a cat walks', progress: 100, size: '8x8' }
+  await withMedia([['openai', openaiMedia(['sora'], () => Response.json(state))]], async (bench) => {
+    const video = await begin(bench, { model: 'sora' })
+    const known = { object: 'video', model: 'sora', status: 'completed', progress: 100, size: '8x8' }
+
+    expect(video).toEqual({ ...known, id: video.id })
+    expect(await bench.json(`/v1/videos/${video.id}`)).toEqual(video)
+  })
+})
+
+test.each([
+  ['nothing', () => new Response(null, { status: 204 })],
+  ['no JSON', () => new Response('done')],
+  ['that it does not know it', () => Response.json({ error: { message: 'no such video' } }, { status: 404 })],
+])('a video that is done is deleted once, also where the node answers %s', async (_, answer) => {
+  const node = openaiMedia(['sora'], ({ method }) =>
+    method === 'DELETE' ? answer() : Response.json({ id: 'v1', status: 'completed' }),
+  )
+  await withMedia([['openai', node]], async (bench) => {
+    const { id } = await begin(bench, { model: 'sora' })
+    const remove = async (): Promise<number> =>
+      (await fetch(`${bench.url}/v1/videos/${id}`, { method: 'DELETE' })).status
+
+    expect([await remove(), await remove()]).toEqual([200, 404])
+    expect(node.calls.filter(({ method }) => method === 'DELETE')).toHaveLength(1)
+  })
+})
+
+test('a node that says nothing when its video is fetched or deleted is given up', async () => {
+  const node = openaiMedia(['sora'], ({ method, path }) =>
+    method === 'POST' && path === '/v1/videos'
+      ? Response.json({ id: 'v1', status: 'completed' })
+      : new Promise<Response>(() => {}),
+  )
+  await withMedia(
+    [['openai', node]],
+    async (bench) => {
+      const { id } = await begin(bench, { model: 'sora' })
+      const content = await fetch(`${bench.url}/v1/videos/${id}/content`)
+      const deleted = await fetch(`${bench.url}/v1/videos/${id}`, { method: 'DELETE' })
+
+      expect([content.status, deleted.status]).toEqual([504, 504])
+      expect(await content.json()).toMatchObject({ fleet: { code: 'upstream_timeout' } })
+      await bench.idle()
+      const ends = bench.of('request.settled').map(({ outcome }) => outcome.end)
+      expect(ends).toEqual(['completed', 'failed', 'failed'])
+    },
+    { limits: { firstTokenTimeoutMs: 100 } },
+  )
+})
+
+test('a node that fails to delete a video has it still', async () => {
+  const node = openaiMedia(['sora'], ({ method }) =>
+    method === 'DELETE' ? new Response('oh', { status: 500 }) : Response.json({ id: 'v1', status: 'completed' }),
+  )
+  await withMedia([['openai', node]], async (bench) => {
+    const { id } = await begin(bench, { model: 'sora' })
+
+    expect((await fetch(`${bench.url}/v1/videos/${id}`, { method: 'DELETE' })).status).toBe(502)
+    expect(await stateOf(bench, id)).toBe('completed')
   })
 })
 

@@ -91,10 +91,12 @@ export const videoRoutes = ({ config, fleet, decisions, manage }: ServerDeps, se
     }
     const states = objectsOf(response.body)
     const first = await states.next()
-    const node = decisions.get(call.id)?.phases.findLast((phase) => phase.node !== undefined)?.node
-    if (first.done || node === undefined)
-      throw new RouterError('upstream_failed', 'The node told nothing of the video.')
     release()
+    const node = decisions.get(call.id)?.phases.findLast((phase) => phase.node !== undefined)?.node
+    if (first.done || node === undefined) {
+      client.abort()
+      throw new RouterError('upstream_failed', 'The node told nothing of the video.')
+    }
     const state = first.value
     const kind = fleet.descriptions().find(({ name }) => name === node)?.kind
     const at = { id: String(state.id), dialect: kind === 'sdcpp' ? ('sdcpp' as const) : ('openai' as const) }
@@ -128,29 +130,37 @@ export const videoRoutes = ({ config, fleet, decisions, manage }: ServerDeps, se
     return { id, at, path, headers, body: new Uint8Array(0), context }
   }
 
-  const holder = ({ id, node }: Video): NodeDescription => {
-    const found = fleet.descriptions().find(({ name }) => name === node)
-    if (found) return found
-    throw new RouterError('not_found', `The video "${id}" was made on ${node}, which is not in the fleet any more.`)
-  }
+  /** Undefined once its node was taken out of the fleet. */
+  const holderOf = ({ node }: Video): NodeDescription | undefined =>
+    fleet.descriptions().find(({ name }) => name === node)
 
-  const send = (exchange: Exchange, video: Video, call: Call): Promise<Reply> =>
-    manage(exchange, holder(video), call.request.signal)
+  const ask = (exchange: Exchange, holder: NodeDescription, { request }: Call): Promise<Reply> =>
+    manage(exchange, holder, request.signal, config.limits.firstTokenTimeoutMs)
 
   const download = async (call: Call): Promise<Response> => {
     const video = find(call, restOf(call.path.slice(0, -content.length), prefix))
     const { status } = video.state
     if (status !== 'completed')
       throw new RouterError('invalid_request', `The video is ${status}; only a completed one can be fetched.`)
+    const holder = holderOf(video)
+    if (!holder) {
+      const message = `The video "${video.id}" was made on ${video.node}, which is not in the fleet any more.`
+      throw new RouterError('not_found', message)
+    }
     call.received()
     const { search } = new URL(call.request.url)
-    return toResponse(await send(videoContent(arrivalOf(call), video.at, search), video, call), call)
+    const exchange = videoContent(arrivalOf(call), video.at, search)
+    return toResponse(await ask(exchange, holder, call), call)
   }
 
   const remove = async (call: Call): Promise<Response> => {
     const video = find(call, restOf(call.path, prefix))
-    if (video.stop) video.stop()
-    else if (video.at.dialect === 'openai') await send(videoDeletion(arrivalOf(call), video.at), video, call)
+    const { at, state, stop } = video
+    const holder = holderOf(video)
+    // Of a video that failed there is nothing, and its node may be the reason.
+    const isKept = state.status === 'completed' && at.dialect === 'openai'
+    if (stop) stop()
+    else if (isKept && holder) await ask(videoDeletion(arrivalOf(call), at), holder, call)
     book.forget(video.id)
     return Response.json({ id: video.id, object: 'video.deleted', deleted: true })
   }

@@ -18,7 +18,8 @@ const firstOfByteOrderMark = 0xef
  * nested too deep is refused first: the parser would take it, and writing it again would exhaust the stack for seconds.
  */
 export const parseBody = (bytes: Uint8Array): Json => {
-  if (bytes.length > 0) skip({ bytes, at: bytes[0] === firstOfByteOrderMark ? byteOrderMarkLength : 0 })
+  if (bytes.length === 0) throw invalid('The body is empty; a JSON object is expected.')
+  skip({ bytes, at: bytes[0] === firstOfByteOrderMark ? byteOrderMarkLength : 0 })
   try {
     const value: unknown = JSON.parse(decode(bytes))
     if (isObject(value)) return value

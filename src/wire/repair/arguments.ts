@@ -5,7 +5,7 @@ import { parseReply } from '../json/values'
 import { accepts } from './schema'
 
 /** Characters. The repair of some texts takes the square of their length: a tenth of a second for one of this size. */
-const maxLength = 65_536
+const maxLength = 32_768
 /** The repair of deeply nested texts takes the square of their depth. */
 const maxDepth = 200
 
@@ -33,6 +33,26 @@ const rebuilt = (text: string): string | undefined => {
   }
 }
 
+/** Without the brackets that close it. */
+const withoutClosers = (text: string): string => {
+  let end = text.length
+  while (end > 0 && ' \t\r\n}]'.includes(text.charAt(end - 1))) end--
+  return text.slice(0, end)
+}
+
+const quotes = /\\.|"/gs
+
+/**
+ * Whether the text stops inside a string that the repair then ended. Not every engine tells that the tokens ran out, and half
+ * of a file must not look like the whole one.
+ */
+const stopsInString = (text: string, repaired: string): boolean => {
+  const told = withoutClosers(text)
+  if (!withoutClosers(repaired).endsWith('"') || /["'`”’]$/.test(told)) return false
+  const isOdd = (text.match(quotes) ?? []).filter((found) => found === '"').length % 2 === 1
+  return isOdd || told === text.trimEnd()
+}
+
 /** Some models write the object's JSON as a string. */
 const unwrapped = (text: string): string => {
   try {
@@ -54,7 +74,7 @@ function* readings(text: string): Generator<string> {
   const escaped = withBackslashes(inner)
   yield escaped
   const guess = isShallow(escaped) ? rebuilt(escaped) : undefined
-  if (guess !== undefined) yield guess
+  if (guess !== undefined && !stopsInString(escaped, guess)) yield guess
 }
 
 /**

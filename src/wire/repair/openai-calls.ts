@@ -13,9 +13,10 @@ const nothing: CallNews = { pieces: [] }
 
 const isText = (value: unknown): value is string => typeof value === 'string' && value !== ''
 
-const endOf = ({ finish_reason: reason }: Json, delta: Json): Pick<CallNews, 'ends'> => {
+const endOf = ({ finish_reason: reason }: Json, delta: Json): Pick<CallNews, 'ends' | 'isApart'> => {
   if (isText(reason)) return { ends: isCut(reason) ? 'cut' : 'whole' }
-  return [delta.content, delta.reasoning_content, delta.reasoning].some(isText) ? { ends: 'whole' } : {}
+  // It may come between the pieces of a call, so it ends none.
+  return [delta.content, delta.reasoning_content, delta.reasoning].some(isText) ? { isApart: true } : {}
 }
 
 const pieceOf = (event: ReplyEvent | undefined): Piece | undefined => {

@@ -22,6 +22,8 @@ export interface CallNews {
   readonly named?: readonly (readonly [call: number, tool: string])[]
   /** Nothing more will be said of the calls until here; `cut`: they ended before they were whole. */
   readonly ends?: 'whole' | 'cut'
+  /** Says something that clients do not put in order with the calls: it need not wait for them. */
+  readonly isApart?: true
   /** Calls of this stream cannot be told apart. */
   readonly isUnclear?: true
 }
@@ -94,7 +96,7 @@ export interface RecordRepairer {
 
 /**
  * From the first piece of a call on, events are held until the calls are whole, then told with their arguments repaired,
- * or as they were. Signs of life pass at once.
+ * or as they were. Signs of life and text beside the calls pass at once.
  */
 export const createRecordRepairer = (read: CallReader, repair: Repair): RecordRepairer => {
   const tools = new Map<number, string>()
@@ -125,11 +127,11 @@ export const createRecordRepairer = (read: CallReader, repair: Repair): RecordRe
     const news = json ? read(json) : data === '[DONE]' ? done : nothing
     for (const [call, tool] of news.named ?? []) tools.set(call, tool)
     gaveUp ||= news.isUnclear === true
-    const { pieces, ends } = news
+    const { pieces, ends, isApart } = news
     if (gaveUp) return [...release(false), bytes]
     if (pieces.length > 0) return [...hold({ bytes, news }), ...(ends ? release(ends === 'whole') : [])]
     if (ends) return [...release(ends === 'whole'), bytes]
-    return held.length > 0 ? hold({ bytes, news }) : [bytes]
+    return held.length > 0 && !isApart ? hold({ bytes, news }) : [bytes]
   }
 
   return {

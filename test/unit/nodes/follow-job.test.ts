@@ -79,6 +79,12 @@ test('two polls in a row may fail, a third one is the end, and the job is cancel
   expect(lost.calls.at(-1)).toBe('POST http://node/make/j1/cancel')
 })
 
+test('a node that tells no state has lost the job, else its slot would be taken for ever', async () => {
+  const reply = await nodeWith({ status: 200, body: { id: 'j1' } }).follow()
+
+  await expect(statesOf(reply)).rejects.toBeInstanceOf(NodeFault)
+})
+
 test('a request that is aborted cancels its job once, one that is over cancels nothing', async () => {
   const aborted = nodeWith(begun, working)
   const reply = await aborted.follow()

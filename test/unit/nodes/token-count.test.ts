@@ -3,6 +3,7 @@ import { RouterError } from '../../../src/domain/errors'
 import type { NodeKind } from '../../../src/domain/node'
 import { adapterFor } from '../../../src/nodes'
 import { createNodeHttp } from '../../../src/nodes/fetch-http'
+import type { NodeAdapter } from '../../../src/nodes/adapter'
 import { createTokenCount } from '../../../src/nodes/token-count'
 import { readTokenQuestion } from '../../../src/wire/anthropic'
 import type { CountablePrompt } from '../../../src/wire/token-count'
@@ -143,6 +144,29 @@ test('a node that hangs costs no more than the limit', async () => {
 
   expect(counted).toBeUndefined()
   expect(performance.now() - startedAt).toBeWithin(40, 1_000)
+})
+
+test('a node that hung is not waited for by the next count, which another one may answer', async () => {
+  const asked: string[] = []
+  const countTokens: NonNullable<NodeAdapter['countTokens']> = ({ name }, _model, _prompt, _http, limit) => {
+    asked.push(name)
+    if (name === 'good') return Promise.resolve(7)
+    return new Promise((resolve) => limit.addEventListener('abort', () => resolve(undefined)))
+  }
+  const count = createTokenCount({ adapters: () => ({ countTokens }), http, limitMs: 20 })
+  const holders = ['hung', 'good'].map((name) => ({
+    node: { ...nodeAt('http://127.0.0.1:1', 'vllm'), name },
+    model: 'm',
+  }))
+  const left = new AbortController()
+
+  // A client that leaves says nothing of the node.
+  const given = count(holders, promptOf(), left.signal)
+  left.abort()
+  expect(await given).toBeUndefined()
+  expect(await count(holders, promptOf(), signal)).toBeUndefined()
+  expect(await count(holders, promptOf(), signal)).toEqual({ node: 'good', tokens: 7 })
+  expect(asked).toEqual(['hung', 'hung', 'good'])
 })
 
 test('a flood of counts is left to estimates, and leaves connections for the polls', async () => {

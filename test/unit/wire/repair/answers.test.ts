@@ -346,12 +346,47 @@ test('an answer in one piece that needs nothing keeps its bytes', () => {
   expect(run(reply, [encode(body)])).toBe(body)
 })
 
-test('what a translated answer says beside a call is told at once', () => {
-  const reply = replyOf(exchangeFor('anthropic', { stream: true }), 'openai')
+test('what a translated answer says beside a call is told at once, and a whole call before it', () => {
+  const reply = replyOf(exchangeFor('native', { stream: true }), 'openai')
   const tell = (part: string): string => text(reply.push(encode(part)))
 
   expect(tell(opening)).toContain('Let me see.')
-  expect(tell(began(0))).toContain('"name":"weather"')
-  expect(tell(grown(0, broken))).toBe('')
-  expect(tell(chunk({ content: 'Now.' }))).toContain('partial_json')
+  expect(tell(began(0))).toContain('weather')
+  expect(tell(grown(0, whole))).toBe('')
+  expect(tell(chunk({ content: 'Now.' }))).toMatch(/Rome.*Now\./s)
+})
+
+test.each(names)('a call that goes on after a text is not taken for a broken one: %s', (client) => {
+  const reply = replyOf(exchangeFor(client, { stream: true }), 'openai')
+  const parts = [
+    opening,
+    began(0),
+    grown(0, '{"city":"Paris"'),
+    chunk({ content: 'Now.' }),
+    grown(0, ',"note":"x"}'),
+    ending(),
+  ]
+  const records = jsonOf(run(reply, [encode(parts.join(''))]))
+
+  expect(JSON.parse(argumentsIn[client](records))).toEqual({ city: 'Paris', note: 'x' })
+  expect(JSON.stringify(records)).toContain('Now.')
+  expect(reply.usage().toolCallsRepaired).toBeUndefined()
+})
+
+test.each(names)('a broken call with a text in it and one behind it is repaired: %s', (client) => {
+  const reply = replyOf(exchangeFor(client, { stream: true }), 'openai')
+  const [head, tail] = [broken.slice(0, 12), broken.slice(12)]
+  const parts = [
+    opening,
+    began(0),
+    grown(0, head),
+    chunk({ content: 'No' }),
+    grown(0, tail),
+    chunk({ content: 'w.' }),
+    ending(),
+  ]
+  const records = jsonOf(run(reply, [encode(parts.join(''))]))
+
+  expect(JSON.parse(argumentsIn[client](records))).toEqual(repaired)
+  expect(reply.usage().toolCallsRepaired).toBe(1)
 })

@@ -62,12 +62,29 @@ test.each([
 
 test.each([
   ['too long', `{"city": "${'x'.repeat(100_000)}`],
-  ['nested too deep', `${'{"a":'.repeat(13_000)}`],
-  ['brackets', '['.repeat(65_000)],
-  ['quotes', `{${'"a:'.repeat(20_000)}`],
+  ['nested too deep', `${'{"a":'.repeat(6_000)}`],
+  ['brackets', '['.repeat(32_000)],
+  ['quotes', `{${'"a:'.repeat(10_000)}`],
 ])('what would take long to repair does not: %s', (_, text) => {
   const start = performance.now()
 
   expect(repairArguments(text, city)).toBeUndefined()
   expect(performance.now() - start).toBeLessThan(1_000)
+})
+
+test.each([
+  `{"city": "half of a na`,
+  `{'city': 'half of a na`,
+  `{"city": "function() {}`,
+  `{"city": "a", "note": ["b", "c`,
+])('what stops inside a string is a part, and left alone: %s', (text) => {
+  expect(repairArguments(text, true)).toBeUndefined()
+})
+
+test.each([
+  [`{"city": Paris}`, { city: 'Paris' }],
+  [`{"city": "Paris", "zip": 75`, { city: 'Paris', zip: 75 }],
+  [`{"city": "the "big one"}`, { city: 'the "big one' }],
+])('what only lacks brackets or quotes around is none: %s', (text, expected) => {
+  expect(JSON.parse(repairArguments(text, true) ?? 'null')).toEqual(expected)
 })

@@ -87,3 +87,33 @@ test('an expression of a client is never run', () => {
   expect(accepts({ type: 'string', pattern: '^(a+)+$' }, `${'a'.repeat(40)}!`)).toBe(true)
   expect(performance.now() - start).toBeLessThan(1_000)
 })
+
+const many = (count: number, schema: object): object[] => Array.from({ length: count }, () => schema)
+const wide = Object.fromEntries(Array.from({ length: 8_000 }, (_, at) => [`k${at}`, 1]))
+const long = Array.from({ length: 30_000 }, () => 1)
+const deep = JSON.parse(`${'['.repeat(20_000)}${']'.repeat(20_000)}`)
+
+test.each([
+  ['many schemas for many members', { allOf: many(20_000, { properties: {} }) }, wide],
+  ['many schemas for many items', { allOf: many(20_000, { items: true }) }, long],
+  ['many objects to choose from', { enum: many(20_000, { k0: 2 }) }, wide],
+  ['a deep value to compare', { const: deep }, structuredClone(deep)],
+  ['many types for many items', { items: { type: [...many(50_000, {}), 'number'] } }, long],
+  ['many required members', { allOf: many(20_000, { required: Object.keys(wide) }) }, wide],
+  ['long references', { items: { $ref: `#/${'a/'.repeat(400)}` }, a: {} }, long],
+])('is given up soon, whatever client and model write: %s', (_, schema, value) => {
+  const start = performance.now()
+
+  expect(accepts(schema, value)).toBe(false)
+  expect(performance.now() - start).toBeLessThan(1_000)
+})
+
+test('objects to choose from may have their members in any order, all of them', () => {
+  const point = { enum: [{ x: 1, at: [1, { y: 2 }] }] }
+
+  expect(accepts(point, { at: [1, { y: 2 }], x: 1 })).toBe(true)
+  expect(accepts(point, { x: 1, at: [1, { y: 3 }] })).toBe(false)
+  expect(accepts(point, { x: 1, at: [1, { y: 2 }], more: 1 })).toBe(false)
+  expect(accepts(point, { x: 1 })).toBe(false)
+  expect(accepts({ const: [] }, {})).toBe(false)
+})
