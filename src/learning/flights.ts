@@ -1,4 +1,5 @@
 import type { Sent, TimeInside } from '../ports/samples'
+import { SlotMap } from '../domain/slot-map'
 
 /** Waits for a first token that tell what is usual there. */
 const USUAL_OF = 20
@@ -48,7 +49,7 @@ export interface Flights {
  * begins and nobody ends: it waits for a slot.
  */
 export const createFlights = (): Flights => {
-  const inside = new Map<string, Flight>()
+  const inside = new SlotMap<Flight>()
   const waits: number[] = []
   let generating = 0
   let silent = 0

@@ -1,10 +1,11 @@
 import type { Fact, FactOf } from '../domain/facts'
 import { type Job, modelKey } from '../domain/job'
 import type { Samples, TimeInside } from '../ports/samples'
+import { SlotMap } from '../domain/slot-map'
 
 /** A journal sink that measures: it follows every request at its node, and every completed answer is a sample. */
 export const learnFrom = (samples: Samples): { readonly name: string; hear(fact: Fact): void } => {
-  const jobs = new Map<string, Job>()
+  const jobs = new SlotMap<Job>()
 
   const settle = (fact: FactOf<'request.settled'>): void => {
     const job = jobs.get(fact.request)

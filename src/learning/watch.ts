@@ -1,6 +1,7 @@
 import type { ParallelismWatch } from '../ports/samples'
 import { createFlights, type Flights } from './flights'
 import { createParallelism, type LearnedParallelism, type ParallelismEstimate } from './parallelism'
+import { SlotMap } from '../domain/slot-map'
 
 interface Engine {
   readonly node: string
@@ -19,7 +20,7 @@ export interface Watch extends ParallelismWatch {
 export const createWatch = (keyOf: (node: string, model: string) => string, limit: number): Watch => {
   const engines = new Map<string, Engine>()
   /** Where each running request is. */
-  const whereabouts = new Map<string, Engine>()
+  const whereabouts = new SlotMap<Engine>()
 
   const marks = new Map<string, { version: number }>()
 

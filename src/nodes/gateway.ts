@@ -4,20 +4,21 @@ import { sameModel } from '../domain/job'
 import type { NodeDescription, NodeKind, NodeReport } from '../domain/node'
 import type { Clock } from '../ports/clock'
 import { type Flow, NodeFault, type NodeGateway, type ReplyListener } from '../ports/node-gateway'
-import type { Exchange, OwnAnswer, UpstreamRequest } from '../wire/exchange'
+import type { Exchanges, OwnAnswer, UpstreamRequest } from '../wire/exchange'
 import type { NodeAdapter } from './adapter'
 import { boundedMap } from './bounded-map'
 import type { NodeHttp } from './http'
 import { nativeDialects } from './native'
 import { Relay } from './relay'
 import type { UpstreamClient, UpstreamSend } from './upstream'
+import { SlotMap } from '../domain/slot-map'
 
 export interface GatewayDeps {
   adapters(kind: NodeKind): NodeAdapter
   readonly http: NodeHttp
   readonly upstream: UpstreamClient
   /** The calls in progress by request id; the HTTP layer puts them in and takes them out. */
-  readonly exchanges: ReadonlyMap<string, Exchange>
+  readonly exchanges: Pick<Exchanges, 'get'>
   readonly clock: Clock
   readonly limits: { readonly connectTimeoutMs: number }
   /** This router's own id, by which it recognises a request that went in a circle. */
@@ -31,7 +32,7 @@ const OURS = new Set(['authorization', 'cookie', 'proxy-authorization', 'x-api-k
 
 /** The core's door to the nodes: control calls through the adapters, inference through the relay. */
 export const createGateway = (deps: GatewayDeps): NodeGateway => {
-  const relays = new Map<string, Relay>()
+  const relays = new SlotMap<Relay>()
   /** What each node last told of itself, by its address: how a request is put to it depends on that. */
   const reports = boundedMap<NodeReport>(REMEMBERED_NODES)
 

@@ -5,6 +5,7 @@ import type { DecisionQuery, Decisions } from '../ports/decisions'
 import { addFailure, addPhase, addRound, beginRecord, type Draft, settle } from './record-builder'
 import type { Sink } from './journal'
 import { createRecent } from './recent'
+import { SlotMap } from '../domain/slot-map'
 
 /** Where settled records outlive the process. `save` only takes the record; writing it is done later, in batches. */
 export interface RecordStore extends Decisions {
@@ -33,7 +34,7 @@ const unpacked = ({ text }: Packed): DecisionRecord => JSON.parse(text) as Decis
 
 /** Builds the decision record of every request from facts, and answers for running, recent and stored ones. */
 export const createDecisions = ({ version, store, keep = 2_000 }: DecisionsOptions): Decisions & Sink => {
-  const running = new Map<string, Draft>()
+  const running = new SlotMap<Draft>()
   /** In the order in which they settled. */
   const settled = createRecent<Packed>(keep)
   const fresh = createRecent<DecisionRecord>(Math.min(FRESH, keep))

@@ -2,6 +2,7 @@ import type { Fact, FactOf, PhaseName } from '../domain/facts'
 import { sameModel } from '../domain/job'
 import { allFamilies, type Families } from './families'
 import type { LabelLimit } from './label-limit'
+import { SlotMap } from '../domain/slot-map'
 
 export interface Labels {
   readonly models: LabelLimit
@@ -39,7 +40,7 @@ interface Tracked {
 
 /** Counts facts into the families. */
 export const createFactCounters = (families: Families, { models, words, perKey }: Labels): FactCounters => {
-  const running = new Map<string, Tracked>()
+  const running = new SlotMap<Tracked>()
   /** Cause of the load that a node:model is in. */
   const loads = new Map<string, string>()
 

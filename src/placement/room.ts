@@ -1,5 +1,6 @@
 import { DEFAULT_PRIORITIES } from '../domain/config'
 import { type Job, modelKey } from '../domain/job'
+import { SlotMap } from '../domain/slot-map'
 
 export type Standing = 'held' | 'waiting'
 
@@ -82,7 +83,7 @@ const groupOf = (job: Job, excluded: readonly string[]): string =>
   ])
 
 export const createRoom = (rankOf: RankOf = rankByDefault): Room => {
-  const entries = new Map<string, Entry>()
+  const entries = new SlotMap<Entry>()
   const groups = new Map<string, Group>()
   const perModel = new Map<string, number>()
   let held = 0

@@ -8,6 +8,7 @@ import { learnedTables } from './sqlite-learned'
 import { recordIn, type RecordRow, recordsTable, rowOf } from './sqlite-records'
 import { usageTable } from './sqlite-usage'
 import { MAX_LIST, type Store } from './store'
+import { SlotMap } from '../domain/slot-map'
 
 export interface StoreOptions {
   /** The file, or `:memory:`. */
@@ -43,7 +44,7 @@ export const openStore = (options: StoreOptions): Store => {
   const learned = learnedTables(database)
   const usage = usageTable(database)
   const identities = identitiesTable(database)
-  const pending = { records: new Map<string, RecordRow>() }
+  const pending = { records: new SlotMap<RecordRow>() }
   let flushTimer: unknown
   let lost = 0
   let problem: string | undefined
@@ -162,7 +163,7 @@ export const openStore = (options: StoreOptions): Store => {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-const dropOldest = (map: Map<string, unknown>): void => {
+const dropOldest = (map: Pick<SlotMap<unknown>, 'keys' | 'delete'>): void => {
   const oldest = map.keys().next()
   if (!oldest.done) map.delete(oldest.value)
 }
