@@ -58,10 +58,18 @@ export const indexScheduler = (root: AnyActorRef): void => {
 const keepTimersWithActors = (system: SystemInternals): void => {
   const clock = system._clock
   let anonymous = 0
+  /** Without a closure or a copy: every transition arms and drops several. */
   const drop = (source: Timed, id: string): Handle => {
     const own = source[TIMERS]
-    const at = own?.findIndex((timer) => timer.id === id) ?? -1
-    return own === undefined || at < 0 ? undefined : own.splice(at, 1)[0]?.handle
+    if (own === undefined) return undefined
+    for (let at = 0; at < own.length; at++) {
+      const timer = own[at] as Timer
+      if (timer.id !== id) continue
+      const last = own.pop() as Timer
+      if (last !== timer) own[at] = last
+      return timer.handle
+    }
+    return undefined
   }
   system.scheduler.schedule = (source: Timed, target, event, delay, id = `auto.${anonymous++}`) => {
     const before = drop(source, id)

@@ -8,6 +8,7 @@ import type { Samples } from '../../src/ports/samples'
 import type { Api } from '../flat'
 import type { DispatcherEvent } from '../protocol'
 import type { Roster } from '../roster'
+import type { PolicyDesk } from './policy-desk'
 
 export interface DispatcherContext {
   readonly ledger: Ledger
@@ -20,6 +21,8 @@ export interface DispatcherContext {
   readonly now: () => number
   /** 0 <= x < 1 */
   readonly random: () => number
+  /** What the policies see of all this. */
+  readonly policyDesk: PolicyDesk
   /** Fine-grained time in ms for measuring a decision. */
   readonly precise: () => number
   /** Jobs whose slot is kept while their model loads. */
@@ -37,7 +40,10 @@ export interface DispatcherContext {
   looking: boolean
 }
 
-export type DispatcherInput = Omit<DispatcherContext, 'loadDueAt' | 'lastRescoreAt' | 'looking' | 'asking'>
+export type DispatcherInput = Omit<
+  DispatcherContext,
+  'policyDesk' | 'loadDueAt' | 'lastRescoreAt' | 'looking' | 'asking'
+>
 
 export interface BoundBatch {
   readonly node: string

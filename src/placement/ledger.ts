@@ -224,8 +224,13 @@ export const createLedger = (): Ledger => {
       return granted
     },
     nodeInFlight: (node) => byNode.get(node)?.size ?? 0,
-    busyModels: (node) =>
-      [...(accounts.get(node) ?? [])].flatMap(([key, account]) => (account.reserved > 0 ? [key] : [])),
+    busyModels: (node) => {
+      const busy: string[] = []
+      accounts.get(node)?.forEach((account, key) => {
+        if (account.reserved > 0) busy.push(key)
+      })
+      return busy
+    },
     on: (node, model) => {
       const all = [...(byNode.get(node)?.values() ?? [])]
       if (model === undefined) return all

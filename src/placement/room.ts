@@ -164,6 +164,7 @@ export const createRoom = (rankOf: RankOf = rankByDefault): Room => {
     },
     get: (request) => entries.get(request),
     hasElder: (job, excluded) => {
+      if (entries.size === 0) return false
       const head = groups.get(groupOf(job, excluded))?.head
       if (head === undefined) return false
       const rank = head.rank - rankOf(job)
