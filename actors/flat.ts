@@ -208,7 +208,10 @@ class FlatApi<E extends EventObject> implements Api<E> {
   readonly self: Api<E>['self']
   readonly system: Api<E>['system']
   readonly #scope: { defer(run: () => void): void }
-  readonly #outbox: (AnyActorRef | string | AnyEventObject)[] = []
+  /** Receiver and event in turn. */
+  #outbox: (AnyActorRef | string | AnyEventObject)[] = []
+  /** Takes what is sent while the other is emptied. */
+  #spare: (AnyActorRef | string | AnyEventObject)[] = []
   readonly #post = (): void => this.#flush()
 
   constructor(scope: Scope<object, E>) {
@@ -235,13 +238,16 @@ class FlatApi<E extends EventObject> implements Api<E> {
 
   /** In the order in which they were sent. What is sent meanwhile is of the next transition, and leaves with that. */
   #flush(): void {
-    const letters = this.#outbox.splice(0)
+    const letters = this.#outbox
+    this.#outbox = this.#spare
     const relay = this.system as unknown as Internals
     for (let at = 0; at < letters.length; at += 2) {
       const to = letters[at] as AnyActorRef | string
       const target = typeof to === 'string' ? (this.system.get(to) as AnyActorRef | undefined) : to
       if (target !== undefined) relay._relay(this.self as AnyActorRef, target, letters[at + 1] as AnyEventObject)
     }
+    letters.length = 0
+    this.#spare = letters
   }
 }
 
