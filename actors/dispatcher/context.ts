@@ -1,14 +1,13 @@
 import type { Config } from '../../src/domain/config'
 import type { Job, Priority } from '../../src/domain/job'
 import type { Ledger } from '../../src/placement/ledger'
-import type { Policy } from '../../src/placement/policies/policy'
+import type { Policy, PolicyContext } from '../../src/placement/policies/policy'
 import type { Room } from '../../src/placement/room'
 import type { Journal } from '../../src/ports/journal'
 import type { Samples } from '../../src/ports/samples'
 import type { Api } from '../flat'
 import type { DispatcherEvent } from '../protocol'
 import type { Roster } from '../roster'
-import type { PolicyDesk } from './policy-desk'
 
 export interface DispatcherContext {
   readonly ledger: Ledger
@@ -22,7 +21,7 @@ export interface DispatcherContext {
   /** 0 <= x < 1 */
   readonly random: () => number
   /** What the policies see of all this. */
-  readonly policyDesk: PolicyDesk
+  readonly policyDesk: { at(now: number): PolicyContext }
   /** Fine-grained time in ms for measuring a decision. */
   readonly precise: () => number
   /** Jobs whose slot is kept while their model loads. */

@@ -48,7 +48,6 @@ export const createFactCounters = (families: Families, { models, words, perKey }
     const { id, priority } = job
     const [model = job.asked] = job.models
     if (job.billingHeaderRemoved) families.billingHeaders.add(1)
-    const nowhere = { node: '', reason: '', waitedMs: 0, started: false }
     running.set(id, {
       model,
       wanted: model,
@@ -57,8 +56,11 @@ export const createFactCounters = (families: Families, { models, words, perKey }
       priority,
       phase: 'placing',
       since: at,
+      node: '',
+      reason: '',
+      waitedMs: 0,
+      started: false,
       failed: [],
-      ...nowhere,
     })
   }
 
@@ -91,7 +93,8 @@ export const createFactCounters = (families: Families, { models, words, perKey }
     tracked.node = node ?? ''
     if (model !== undefined) tracked.model = model
     if (phase !== 'prefill') return
-    for (const { node: failed, code } of tracked.failed.splice(0)) families.retries.add(1, failed, code)
+    if (tracked.failed.length > 0)
+      for (const { node: failed, code } of tracked.failed.splice(0)) families.retries.add(1, failed, code)
     if (tracked.started) return
     tracked.started = true
     families.queueWait.observe(tracked.waitedMs / 1000, tracked.node, tracked.priority)

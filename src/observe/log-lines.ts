@@ -2,14 +2,8 @@ import type { ConfigProblem, Fact, FactOf, TerminalStatus } from '../domain/fact
 
 export type Level = 'debug' | 'info' | 'warn' | 'error'
 
+/** Keys are snake_case; nothing in them was written by a user's prompt or a model. */
 export type Fields = Readonly<Record<string, unknown>>
-
-/** A fact as a log line. Keys are snake_case; nothing in it was written by a user's prompt or a model. */
-export interface LogLine {
-  readonly level: Level
-  readonly message: string
-  readonly fields: Fields
-}
 
 const END_LEVELS: Readonly<Record<TerminalStatus, Level>> = {
   completed: 'info',
@@ -46,10 +40,8 @@ export const levelOf = (fact: Fact): Level => {
   }
 }
 
-/** The line of a fact. */
-export const lineOf = (fact: Fact): LogLine => ({ level: levelOf(fact), message: fact.type, fields: fieldsOf(fact) })
-
-const fieldsOf = (fact: Fact): Fields => {
+/** What the line of a fact says besides its time, its level and its type. */
+export const fieldsOf = (fact: Fact): Fields => {
   switch (fact.type) {
     case 'request.arrived':
       return {

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, setSystemTime, test } from 'bun:test'
 import type { Fact } from '../../../src/domain/facts'
 import { createLog } from '../../../src/observe/log'
 import { prettyLine } from '../../../src/observe/log-pretty'
@@ -17,7 +17,26 @@ const told = (facts: readonly Fact[], level = 'info') => {
   return parsed()
 }
 
+afterEach(() => void setSystemTime())
+
 describe('lines', () => {
+  test('the time is in UTC, to the millisecond', () => {
+    const { log, parsed } = logging()
+    const at = Date.UTC(2026, 0, 31, 23, 59, 59, 7)
+    for (const ms of [at, at + 35, at + 992, at + 993, at]) {
+      setSystemTime(new Date(ms))
+      log.info({}, 'x')
+    }
+
+    expect(parsed().map(({ time }) => time)).toEqual([
+      '2026-01-31T23:59:59.007Z',
+      '2026-01-31T23:59:59.042Z',
+      '2026-01-31T23:59:59.999Z',
+      '2026-02-01T00:00:00.000Z',
+      '2026-01-31T23:59:59.007Z',
+    ])
+  })
+
   test('an ordinary request is two lines: the decision and the end', () => {
     expect(told(ordinary())).toEqual([
       {
