@@ -5,15 +5,45 @@ export const CHAT_PATH = '/v1/chat/completions'
 const filler = (bytes: number): string =>
   'all work and no play makes jack a dull boy '.repeat(bytes / 43 + 1).slice(0, bytes)
 
+const system = 'You are a helpful assistant.'
+
 export const requestBody = (stream: boolean): string =>
   JSON.stringify({
     model: MODEL,
     messages: [
-      { role: 'system', content: 'You are a helpful assistant.' },
+      { role: 'system', content: system },
       { role: 'user', content: filler(900) },
     ],
     stream,
   })
+
+/** How a client asks for a stream. */
+export interface Asking {
+  readonly path: string
+  readonly body: string
+}
+
+export const asOpenAi: Asking = { path: CHAT_PATH, body: requestBody(true) }
+
+const messages = [{ role: 'user', content: filler(900) }]
+
+/** The same question by clients whose protocol the node does not speak, so that every chunk is translated. */
+export const translated = {
+  anthropic: {
+    path: '/v1/messages',
+    body: JSON.stringify({ model: MODEL, max_tokens: 100_000, system, messages, stream: true }),
+  },
+  responses: {
+    path: '/v1/responses',
+    body: JSON.stringify({ model: MODEL, instructions: system, input: messages, stream: true }),
+  },
+  ollama: {
+    path: '/api/chat',
+    body: JSON.stringify({ model: MODEL, messages: [{ role: 'system', content: system }, ...messages], stream: true }),
+  },
+} satisfies Record<string, Asking>
+
+export type Translated = keyof typeof translated
 
 export const answerBody = JSON.stringify({
   id: 'chatcmpl-0',

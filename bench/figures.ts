@@ -1,4 +1,5 @@
 /** What was measured, and the figures that are demanded of it. */
+import type { Translated } from './exchange'
 import type { BySize } from './many-nodes'
 import type { Rest } from './lifetime'
 import type { Placed } from './placement'
@@ -15,6 +16,8 @@ export interface Measures {
   readonly latencies: Readonly<Record<ServerName, readonly Latency[]>>
   /** By the number of streams. */
   readonly streams: Readonly<Record<string, Readonly<Record<ServerName, readonly Streamed[]>>>>
+  /** 200 streams through fleet whose clients speak another protocol than the node; rounds interleaved with those of `streams`. */
+  readonly translated: Readonly<Record<Translated, readonly Streamed[]>>
   readonly placed: readonly Placed[]
   readonly sizes: BySize
   readonly startsMs: readonly number[]
@@ -62,9 +65,14 @@ const restFigures = ({ idleMb, restedMb }: Rest): Figure[] => [
   { name: 'growth of the resting RSS a round', value: trend(restedMb), unit: 'MB', atMost: TREND_MB },
 ]
 
-const ASSERTED_STREAMS = '200'
+export const ASSERTED_STREAMS = 200
 
-export const figuresOf = ({ loads, latencies, streams, placed, sizes, startsMs, rest }: Measures): Figure[] => {
+/** What translating adds to a chunk over passing it on, in microseconds of CPU. */
+export const translation = (through: readonly Streamed[], passed: readonly Streamed[]): number =>
+  median(through.map((round, index) => round.cpuUs - (passed[index] as Streamed).cpuUs))
+
+export const figuresOf = (measures: Measures): Figure[] => {
+  const { loads, latencies, streams, placed, sizes, startsMs, rest } = measures
   const many = streams[ASSERTED_STREAMS]
   const wide = placed.find(({ nodes, holding }) => nodes === 2_000 && holding === 200)
   return [
@@ -112,6 +120,12 @@ export const figuresOf = ({ loads, latencies, streams, placed, sizes, startsMs, 
             value: over(many.fleet, (one) => one.share),
             unit: 'x',
             atLeast: 0.99,
+          },
+          {
+            name: 'CPU that translating adds to a chunk, dearest protocol',
+            value: Math.max(...Object.values(measures.translated).map((rounds) => translation(rounds, many.fleet))),
+            unit: 'us',
+            atMost: 25,
           },
         ]),
     {

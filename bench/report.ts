@@ -1,6 +1,6 @@
 /** The measures as tables: for a terminal, and the same text for the README. */
 import { readFileSync, writeFileSync } from 'node:fs'
-import { added, type Figure, isMet, type Measures, SERVERS } from './figures'
+import { added, ASSERTED_STREAMS, type Figure, isMet, type Measures, SERVERS, translation } from './figures'
 import { median } from './statistics'
 
 const number = (value: number): string => {
@@ -32,6 +32,24 @@ const requestsTable = ({ loads, latencies }: Measures): string =>
       added(latencies[name], latencies.direct, 'p99'),
     ]),
   )
+
+const TOLD: Readonly<Record<keyof Measures['translated'], string>> = {
+  anthropic: 'Anthropic',
+  responses: 'Responses',
+  ollama: 'Ollama',
+}
+
+const translationTable = ({ streams, translated }: Measures): string => {
+  const passed = streams[ASSERTED_STREAMS]?.fleet ?? []
+  return table(
+    ['translated, client on an OpenAI node', 'CPU us a chunk', 'added by translating us'],
+    Object.entries(translated).map(([client, rounds]) => [
+      `${ASSERTED_STREAMS} ${TOLD[client as keyof typeof TOLD]}`,
+      median(rounds.map(({ cpuUs }) => cpuUs)),
+      translation(rounds, passed),
+    ]),
+  )
+}
 
 const streamsTable = ({ streams }: Measures): string =>
   table(
@@ -97,6 +115,7 @@ export const reportOf = (measures: Measures, figures: readonly Figure[], conditi
     conditions,
     requestsTable(measures),
     streamsTable(measures),
+    translationTable(measures),
     placementTable(measures),
     sizesTable(measures),
     figuresTable(figures),

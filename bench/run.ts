@@ -6,7 +6,8 @@ import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { cpus, tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { parseArgs } from 'node:util'
-import { figuresOf, isMet, type Measures, SERVERS, type ServerName } from './figures'
+import { type Asking, type Translated, translated } from './exchange'
+import { ASSERTED_STREAMS, figuresOf, isMet, type Measures, SERVERS, type ServerName } from './figures'
 import { measureRest, measureStarts } from './lifetime'
 import { measureSizes } from './many-nodes'
 import type { Placed } from './placement'
@@ -84,7 +85,7 @@ const measureRequests = async (
   return { loads, latencies }
 }
 
-const measureAllStreams = async (folder: string, plan: Plan): Promise<Measures['streams']> => {
+const measureAllStreams = async (folder: string, plan: Plan): Promise<Pick<Measures, 'streams' | 'translated'>> => {
   const upstream = startStreamUpstream()
   const measured = [
     await startNginx(join(folder, 'stream-nginx'), upstream.port),
@@ -92,7 +93,9 @@ const measureAllStreams = async (folder: string, plan: Plan): Promise<Measures['
     await startFleet('fleet', join(folder, 'stream-fleet'), [upstream.port]),
   ]
   const servers: readonly Server[] = [{ name: 'direct', url: upstream.url }, ...measured]
+  const fleet = servers[servers.length - 1] as Server
   const streams: Record<string, Record<ServerName, Streamed[]>> = {}
+  const through: Record<Translated, Streamed[]> = { anthropic: [], responses: [], ollama: [] }
   try {
     for (const count of plan.streams) {
       const rounds = perServer<Streamed[]>(() => [])
@@ -104,9 +107,14 @@ const measureAllStreams = async (folder: string, plan: Plan): Promise<Measures['
           const result = await measureStreams(server, count, plan.streamSeconds)
           if (round > 0) rounds[server.name as ServerName].push(result)
         }
+        if (count !== ASSERTED_STREAMS) continue
+        for (const [client, asking] of Object.entries(translated) as [Translated, Asking][]) {
+          const result = await measureStreams(fleet, count, plan.streamSeconds, asking)
+          if (round > 0) through[client].push(result)
+        }
       }
     }
-    return streams
+    return { streams, translated: through }
   } finally {
     for (const { program } of measured) await program.stop()
     upstream.stop()
@@ -136,18 +144,18 @@ const measure = async (folder: string, plan: Plan, quick: boolean): Promise<Meas
     }
     const requests = await measureRequests(servers, script, plan, quick)
     await stop(started.splice(1))
-    const streams = await measureAllStreams(folder, plan)
+    const streamed = await measureAllStreams(folder, plan)
     say('placement')
     const placed = await measurePlacement(plan.decisions)
     say('2 000 nodes')
     const sizes = await measureSizes(folder, script, plan)
     say('starts')
     const startsMs = await measureStarts(folder, NODE_PORT, plan.starts)
-    if (quick) return { ...requests, streams, placed, sizes, startsMs }
+    if (quick) return { ...requests, ...streamed, placed, sizes, startsMs }
     say('memory at rest: five rounds of 100 000 requests and a minute')
     return {
       ...requests,
-      streams,
+      ...streamed,
       placed,
       sizes,
       startsMs,

@@ -1,6 +1,6 @@
 /** Many streams at once through one server: how late chunks come, and what one costs. */
 import type { Socket } from 'bun'
-import { CHAT_PATH, requestBody } from './exchange'
+import { type Asking, asOpenAi } from './exchange'
 import type { Server } from './servers'
 import { quantile } from './statistics'
 import { CHUNKS_PER_SECOND, STAMP_DIGITS, STAMP_MARK } from './stream-upstream'
@@ -44,10 +44,9 @@ const readStamps = (bytes: Buffer, tally: Tally): void => {
   tally.reads += 1
 }
 
-const open = async (server: Server, tally: Tally): Promise<Socket> => {
+const open = async (server: Server, { path, body }: Asking, tally: Tally): Promise<Socket> => {
   const { hostname, port, host } = new URL(server.url)
-  const body = requestBody(true)
-  const head = `POST ${CHAT_PATH} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`
+  const head = `POST ${path} HTTP/1.1\r\nhost: ${host}\r\ncontent-type: application/json\r\ncontent-length: ${body.length}\r\n\r\n`
   return Bun.connect({
     hostname,
     port: Number(port),
@@ -64,12 +63,17 @@ const open = async (server: Server, tally: Tally): Promise<Socket> => {
 }
 
 /** Keeps `count` streams open through the server for so long and measures in the middle. */
-export const measureStreams = async (server: Server, count: number, seconds: number): Promise<Streamed> => {
+export const measureStreams = async (
+  server: Server,
+  count: number,
+  seconds: number,
+  asking: Asking = asOpenAi,
+): Promise<Streamed> => {
   const tally: Tally = { on: false, chunks: 0, reads: 0, latencies: [] }
   const sockets: Socket[] = []
   while (sockets.length < count) {
     const more = Math.min(BEGIN_AT_ONCE, count - sockets.length)
-    sockets.push(...(await Promise.all(Array.from({ length: more }, () => open(server, tally)))))
+    sockets.push(...(await Promise.all(Array.from({ length: more }, () => open(server, asking, tally)))))
     await Bun.sleep(BEGIN_PAUSE_MS)
   }
   await Bun.sleep(SETTLE_MS)

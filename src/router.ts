@@ -14,6 +14,7 @@ import { createNodeHttp } from './nodes/fetch-http'
 import { createGateway } from './nodes/gateway'
 import type { NodeHttp } from './nodes/http'
 import { createUpstreamClient } from './nodes/http1'
+import { createTokenCount } from './nodes/token-count'
 import type { UpstreamClient } from './nodes/upstream'
 import { createDecisions } from './observe/decisions'
 import { replyHeaders } from './observe/headers'
@@ -163,6 +164,7 @@ export const openRouter = async (
     replyHeaders,
     metrics,
     bytesPerToken: samples.bytesPerToken,
+    countTokens: createTokenCount({ adapters: adapterFor, http }),
     ...(reloader ? { reload: () => reloader.reload('api') } : {}),
     random: systemRandom,
     clock,

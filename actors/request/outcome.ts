@@ -65,6 +65,7 @@ export const settle = (context: RequestContext, _event: RequestEvent, api: Api<R
     if (summary.tokensIn !== undefined) outcome.tokensIn = summary.tokensIn
     if (summary.tokensOut !== undefined) outcome.tokensOut = summary.tokensOut
     if (summary.thinkingExhausted) outcome.thinkingExhausted = true
+    if (summary.toolCallsRepaired !== undefined) outcome.toolCallsRepaired = summary.toolCallsRepaired
   }
   if (firstByteMs !== undefined) {
     outcome.firstByteMs = firstByteMs

@@ -24,7 +24,12 @@ export const check = (args: readonly string[], io: CheckIo): number => {
     return exitCode.wrongUsage
   }
   const { positionals, options } = parsed.args
-  const { path, text, problems, values } = loadFromDisk(io, positionals[0])
+  const named = [options.config, ...positionals].filter((file) => typeof file === 'string')
+  if (named.length > 1) {
+    io.err(`'check' reads one file, not ${named.join(' and ')}\n`)
+    return exitCode.wrongUsage
+  }
+  const { path, text, problems, values } = loadFromDisk(io, named[0])
   const isValid = !hasErrors(problems)
 
   if (options.json) {

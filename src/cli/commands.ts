@@ -38,6 +38,7 @@ export const commands = {
     does: 'validate the configuration, show each key and origin',
     positionals: { text: '[FILE]', least: 0, most: 1 },
     options: {
+      config: { value: 'FILE', does: 'the same as FILE alone, as serve has it' },
       json,
       quiet: { does: 'print problems only' },
       strict: { does: 'warnings count as failures' },

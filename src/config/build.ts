@@ -23,6 +23,7 @@ export const buildConfig = (
       holdHeadersMs: server.hold_headers,
       loadingNotes: server.loading_notes,
       stripBillingHeader: server.strip_billing_header,
+      repairToolCalls: server.repair_tool_calls,
     },
     auth: { mode: effectiveMode(settings), keys },
     discovery: { local: discovery.local, everyMs: discovery.every },

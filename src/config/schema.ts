@@ -34,6 +34,7 @@ const server = table(
     hold_headers: duration('10s', { min: '0s' }),
     loading_notes: word(['off', 'comment'], { noun: 'kind of note', default: 'comment', later: ['reasoning'] }),
     strip_billing_header: yesNo(true),
+    repair_tool_calls: yesNo(false),
   },
   ['public_url', 'base_path', 'trusted_proxies', 'tls'],
 )
@@ -93,7 +94,9 @@ const role = word(
     'rerank',
     'transcription',
     'speech',
+    'music',
     'image',
+    'video',
   ],
   { noun: 'role' },
 )

@@ -79,6 +79,8 @@ export interface Config {
     readonly loadingNotes: 'off' | 'comment'
     /** Takes the line out of Claude Code's prompts that changes with every request. */
     readonly stripBillingHeader: boolean
+    /** Repairs broken arguments of calls of tools, where the tool's schema accepts the result. */
+    readonly repairToolCalls: boolean
   }
   readonly auth: { readonly mode: 'open' | 'keys'; readonly keys: readonly KeyConfig[] }
   readonly discovery: { readonly local: boolean; readonly everyMs: number }

@@ -28,6 +28,8 @@ export interface Outcome {
   readonly tokensOut?: number
   /** The answer ran out of tokens before anything but thinking was said. */
   readonly thinkingExhausted?: true
+  /** Calls of tools whose broken arguments were repaired on the way. */
+  readonly toolCallsRepaired?: number
   readonly ttftMs?: number
   /** From sending it to the node that answered until the last byte. */
   readonly serviceMs?: number

@@ -24,21 +24,26 @@ export const laneOf = (needs: readonly Capability[]): Lane => {
 }
 
 const TEXT: readonly Lane[] = ['text', 'embedding', 'multimodal']
+const MEDIA: readonly Lane[] = ['transcription', 'speech', 'image']
 
-/** Lanes of kinds that have no others, whatever model they hold; absent: any. */
-const LANES: Partial<Readonly<Record<NodeKind, readonly Lane[]>>> = {
+/** Lanes that servers of a kind may have, whatever model they hold. */
+const LANES: Readonly<Record<NodeKind, readonly Lane[]>> = {
   ollama: TEXT,
   lmstudio: TEXT,
+  llamaswap: [...TEXT, 'rerank', ...MEDIA],
   llamacpp: [...TEXT, 'rerank', 'transcription'],
+  vllm: [...TEXT, 'rerank', ...MEDIA, 'video'],
   sglang: [...TEXT, 'rerank'],
+  koboldcpp: [...TEXT, 'rerank', ...MEDIA, 'music'],
   mlx: ['text', 'multimodal'],
   whispercpp: ['transcription'],
   sdcpp: ['image', 'video'],
   a1111: ['image'],
+  openai: [...TEXT, 'rerank', ...MEDIA, 'video'],
 }
 
 /** Servers of that kind have such an endpoint, as far as anybody knows. */
-export const hasLane = (kind: NodeKind, lane: Lane): boolean => LANES[kind]?.includes(lane) ?? true
+export const hasLane = (kind: NodeKind, lane: Lane): boolean => LANES[kind].includes(lane)
 
 const isTextual = (lane: Lane): boolean => lane === 'text' || lane === 'multimodal'
 

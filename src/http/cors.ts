@@ -17,6 +17,7 @@ const exposed = [
   'x-fleet-signals',
   'x-fleet-retries',
   'x-fleet-warning',
+  'x-fleet-tokens',
   'server-timing',
   'retry-after',
 ].join(', ')

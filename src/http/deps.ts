@@ -7,6 +7,7 @@ import type { Random } from '../ports/random'
 import type { UsageBook } from '../ports/usage'
 import type { Dialect } from '../wire/dialect'
 import type { Exchanges } from '../wire/exchange'
+import type { CountOnNode } from '../wire/token-count'
 import type { Manage } from './manage'
 
 /** What came of reading the configuration again; the problems are those of `fleet check`. */
@@ -39,6 +40,8 @@ export interface ServerDeps {
   readonly metrics?: { expose(): Promise<string>; readonly contentType: string }
   /** Measured bytes of text in a token of the model, by any of its names. */
   readonly bytesPerToken?: (model: string) => number | undefined
+  /** Counts tokens exactly, on a node; absent: they are estimated. */
+  readonly countTokens?: CountOnNode
   readonly random: Random
   readonly clock: Clock
   /** Reads the configuration again; absent when it came from nowhere that could be read. */

@@ -1,6 +1,7 @@
 import type { LoadOptions } from '../ports/node-gateway'
 import type { NodeDescription, NodeKind, NodeReport } from '../domain/node'
 import type { NodeDialect } from '../wire/exchange'
+import type { CountablePrompt } from '../wire/token-count'
 import type { NodeHttp } from './http'
 import type { UpstreamClient, UpstreamReply, UpstreamSend } from './upstream'
 
@@ -25,6 +26,17 @@ export interface NodeAdapter {
   /** Resolves once the model is in memory. Absent when the kind cannot load. */
   load?(node: NodeDescription, model: string, options: LoadOptions, http: NodeHttp, signal: AbortSignal): Promise<void>
   unload?(node: NodeDescription, model: string, http: NodeHttp, signal: AbortSignal): Promise<void>
+  /**
+   * Tokens of the prompt as the model there would read it. Takes no slot and loads nothing: undefined where the model has
+   * left the memory meanwhile, or the engine cannot tell. Absent when the kind cannot count.
+   */
+  countTokens?(
+    node: NodeDescription,
+    model: string,
+    prompt: CountablePrompt,
+    http: NodeHttp,
+    signal: AbortSignal,
+  ): Promise<number | undefined>
   /** Of an engine that takes more than one call for an answer; absent: the request is sent as it is. */
   send?(request: UpstreamSend, upstream: UpstreamClient): Promise<UpstreamReply>
 }

@@ -5,8 +5,11 @@ import type { Clock } from '../ports/clock'
 import { identify, type Sighting } from './fingerprint'
 import type { NodeHttp } from './http'
 
-/** Where engines listen by default: Ollama, LM Studio, llama-server and llama-swap, vLLM, KoboldCpp, SGLang, mlx-omni, llama-server (to come). */
-export const ENGINE_PORTS: readonly number[] = [11434, 1234, 8080, 8000, 5001, 30000, 10240, 9931]
+/**
+ * Where engines listen by default: Ollama; LM Studio and sd-server; llama-server, llama-swap, whisper.cpp and mlx_lm; vLLM;
+ * KoboldCpp; SGLang; mlx-omni; llama-server (to come); A1111.
+ */
+export const ENGINE_PORTS: readonly number[] = [11434, 1234, 8080, 8000, 5001, 30000, 10240, 9931, 7860]
 
 const OLLAMA_PORT = 11434
 /** For all questions to one port. */

@@ -24,6 +24,8 @@ const native =
   }
 
 const llamacpp = native(adapters.llamacpp)
+const whispercpp = native(adapters.whispercpp)
+const a1111 = native(adapters.a1111)
 
 /**
  * The first that recognises the server wins: what imitates another product or shares its port comes before that, the
@@ -38,10 +40,11 @@ const MARKS: readonly Mark[] = [
   native(adapters.vllm),
   native(adapters.sglang),
   native(adapters.ollama),
+  native(adapters.mlx),
   native(adapters.openai),
 ]
 
-/** Every server worth a closer look answers one of these with JSON; any other web server hears no more than these. */
+/** An engine answers one of these with JSON, or with a mark of its own; any other web server hears no more than these. */
 const FIRST_LOOKS = ['/v1/models', '/api/version', '/models']
 
 /**
@@ -68,18 +71,31 @@ export const identify = async (
   return undefined
 }
 
-const isLlamaServer = ({ headers }: Peek): boolean => headers.get('server') === 'llama.cpp'
+/** Engines that name themselves in every answer. */
+const BY_SERVER: ReadonlyMap<string | null, readonly Mark[]> = new Map([
+  ['llama.cpp', [llamacpp]],
+  ['whisper.cpp', [whispercpp]],
+])
 
-const marksFor = (first: Peek): readonly Mark[] => (isLlamaServer(first) ? [llamacpp] : MARKS)
+const marksByServer = ({ headers }: Peek): readonly Mark[] | undefined => BY_SERVER.get(headers.get('server'))
 
+/** FastAPI's word for a path that it does not have. An A1111 is built on it and has none of the first looks. */
+const isFastApi = ({ status, body }: Peek): boolean =>
+  status === 404 && typeof body === 'object' && body !== null && 'detail' in body && body.detail === 'Not Found'
+
+const marksFor = (first: Peek): readonly Mark[] => marksByServer(first) ?? (isFastApi(first) ? [a1111] : MARKS)
+
+/** The first answer that may be an engine's; of one that knows none of the paths, the first that bears a mark. */
 const firstAnswer = async (url: string, http: NodeHttp, signal: AbortSignal): Promise<Peek | undefined> => {
+  let marked: Peek | undefined
   for (const path of FIRST_LOOKS) {
     const answer = await peek(url, path, http, signal)
     if (!answer) return undefined
-    if (answer.headers.has('x-fleet-instance') || isLlamaServer(answer)) return answer
+    if (answer.headers.has('x-fleet-instance') || marksByServer(answer)) return answer
     if (answer.status === 200 && typeof answer.body === 'object') return answer
+    if (isFastApi(answer)) marked ??= answer
   }
-  return undefined
+  return marked
 }
 
 /** The marks share some requests; each goes out once. */

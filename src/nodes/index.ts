@@ -1,7 +1,9 @@
 import type { NodeKind } from '../domain/node'
 import type { NodeAdapter } from './adapter'
 import { a1111 } from './a1111'
+import { sendWithVideos } from './follow-job'
 import { koboldcpp } from './koboldcpp'
+import { watchingLanes } from './lane-watch'
 import { createLlamacpp } from './llamacpp'
 import { llamaswap } from './llamaswap'
 import { createLmstudio } from './lmstudio'
@@ -17,16 +19,16 @@ import { whispercpp } from './whispercpp'
 export const adapters: Readonly<Record<NodeKind, NodeAdapter>> = {
   ollama: createOllama(),
   lmstudio: createLmstudio(),
-  llamaswap,
-  llamacpp: createLlamacpp(),
-  vllm,
+  llamaswap: watchingLanes(llamaswap),
+  llamacpp: watchingLanes(createLlamacpp()),
+  vllm: watchingLanes({ ...vllm, send: sendWithVideos }),
   sglang,
-  koboldcpp,
+  koboldcpp: watchingLanes(koboldcpp),
   mlx,
   whispercpp,
-  sdcpp,
+  sdcpp: watchingLanes(sdcpp),
   a1111,
-  openai,
+  openai: watchingLanes(openai),
 }
 
 export const adapterFor = (kind: NodeKind): NodeAdapter => adapters[kind]

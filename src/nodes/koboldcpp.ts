@@ -15,6 +15,7 @@ const Version = Type.Object({
   vision: flag,
   transcribe: flag,
   tts: flag,
+  music: flag,
   embeddings: flag,
 })
 const Model = Type.Object({ result: Type.String() })
@@ -26,12 +27,13 @@ const SIDES = [
   ['txt2img', 'koboldcpp/image', 'image'],
   ['transcribe', 'koboldcpp/whisper', 'transcription'],
   ['tts', 'koboldcpp/tts', 'speech'],
+  ['music', 'koboldcpp/music', 'music'],
   ['embeddings', 'koboldcpp/embedding', 'embedding'],
 ] as const
 
 const NO_TEXT = /^(koboldcpp\/)?(inactive|read only)$/i
 
-/** KoboldCpp: a text model, and beside it what it was started with to draw, listen, speak and embed. One answer at a time. */
+/** KoboldCpp: a text model, and beside it what it was started with to draw, listen, speak, make music and embed. One answer at a time. */
 export const koboldcpp: NodeAdapter = {
   kind: 'koboldcpp',
   native: ['openai', 'sdapi'],

@@ -3,6 +3,7 @@ import { NodeFault } from '../ports/node-gateway'
 import type { NodeAdapter } from './adapter'
 import { endpoint, rootOf } from './endpoint'
 import type { NodeHttp } from './http'
+import { countLlamacpp } from './llamacpp-count'
 import { loadRouter, reportRouter, unloadRouter } from './llamacpp-router'
 import { createSlotCount } from './llamacpp-slots'
 import { contextOf, type Entry, isRouter, Models, Props, slotsOf, toStored } from './llamacpp-wire'
@@ -44,6 +45,7 @@ export const createLlamacpp = (): NodeAdapter => {
 
     load: loadRouter,
     unload: unloadRouter,
+    countTokens: countLlamacpp,
   }
 }
 

@@ -1,5 +1,22 @@
+import { Type } from '@sinclair/typebox'
 import type { NodeAdapter } from './adapter'
+import { rootOf } from './endpoint'
 import { openai } from './openai'
+import { peek, shaped } from './peek'
+
+/** Its list says so much of a model and no more; whatever is like it says at least whose the model is. */
+const Entry = Type.Object(
+  { id: Type.String(), object: Type.Literal('model'), created: Type.Number() },
+  { additionalProperties: false },
+)
+const List = Type.Object(
+  { object: Type.Literal('list'), data: Type.Array(Entry, { minItems: 1 }) },
+  { additionalProperties: false },
+)
+const Health = Type.Object({ status: Type.Literal('ok') }, { additionalProperties: false })
+
+/** It is made with the HTTP server that comes with Python, which hardly any other engine is. */
+const PYTHON_SERVER = /^BaseHTTP\/\S+ Python\//
 
 /**
  * `mlx_lm.server`: lists what lies in its cache and brings the named model into memory, in place of the one before. Only
@@ -8,8 +25,16 @@ import { openai } from './openai'
 export const mlx: NodeAdapter = {
   ...openai,
   kind: 'mlx',
-  // Nothing but the port and the spelling of its names would tell it from others, so it is what the configuration says.
-  fingerprint: async () => undefined,
+
+  /** It never names itself, so all three of its signs have to be there. */
+  async fingerprint(url, http, signal) {
+    const [list, health] = await Promise.all([
+      peek(url, '/v1/models', http, signal),
+      peek(url, '/health', http, signal),
+    ])
+    const isIt = shaped(List, list) && shaped(Health, health) && PYTHON_SERVER.test(list?.headers.get('server') ?? '')
+    return isIt && !list?.headers.has('x-fleet-instance') ? { kind: 'mlx', url: rootOf(url) } : undefined
+  },
 
   async report(node, http, signal) {
     const report = await openai.report(node, http, signal)

@@ -3,6 +3,7 @@ import type { NodeDescription, ResidentModel, StoredModel } from '../domain/node
 import { NodeFault } from '../ports/node-gateway'
 import type { NodeAdapter } from './adapter'
 import { endpoint, rootOf } from './endpoint'
+import { sendWithVideos } from './follow-job'
 import type { NodeHttp } from './http'
 import { peek, shaped } from './peek'
 import { known, maybe } from './schema'
@@ -27,6 +28,7 @@ export const openai: NodeAdapter = {
   native: ['openai'],
   // Nothing is known about the engine, and several of these finish the prompt before they notice.
   lingersAfterCancel: true,
+  send: sendWithVideos,
 
   async fingerprint(url, http, signal) {
     for (const path of ['/v1/models', '/models']) {

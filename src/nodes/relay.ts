@@ -329,10 +329,11 @@ export class Relay implements UpstreamSender {
       bytes: this.#sentBytes,
       durationMs: this.#options.clock.now() - this.#timing.sentAt,
     }
-    const { tokensIn, tokensOut, thinkingExhausted } = this.#transform?.usage() ?? {}
+    const { tokensIn, tokensOut, thinkingExhausted, toolCallsRepaired } = this.#transform?.usage() ?? {}
     if (tokensIn !== undefined) summary.tokensIn = tokensIn
     if (tokensOut !== undefined) summary.tokensOut = tokensOut
     if (thinkingExhausted) summary.thinkingExhausted = thinkingExhausted
+    if (toolCallsRepaired !== undefined) summary.toolCallsRepaired = toolCallsRepaired
     if (failure) summary.failure = failure
     return summary
   }

@@ -4,7 +4,7 @@ import type { NodeAdapter } from './adapter'
 import { endpoint, rootOf } from './endpoint'
 import { peek, shaped } from './peek'
 import { known, maybe } from './schema'
-import { runJob } from './sdcpp-job'
+import { sendToSd } from './sdcpp-job'
 
 const Capabilities = Type.Object({
   model: Type.Object({ name: maybe(Type.String()), stem: Type.String() }),
@@ -20,7 +20,7 @@ export const sdcpp: NodeAdapter = {
   native: ['sdcpp'],
   // A job that is cancelled ends at its next step.
   lingersAfterCancel: true,
-  send: runJob,
+  send: sendToSd,
 
   async fingerprint(url, http, signal) {
     const found = shaped(Capabilities, await peek(url, '/sdcpp/v1/capabilities', http, signal))

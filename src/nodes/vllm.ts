@@ -6,6 +6,7 @@ import { endpoint, rootOf } from './endpoint'
 import type { NodeHttp } from './http'
 import { peek, shaped } from './peek'
 import { known } from './schema'
+import { countVllm } from './vllm-count'
 import { Models, occupancyOf, residentOf, storedOf, Version } from './vllm-wire'
 
 const Sight = Type.Object({ data: Type.Array(Type.Object({ owned_by: Type.Literal('vllm') }), { minItems: 1 }) })
@@ -41,6 +42,8 @@ export const vllm: NodeAdapter = {
       canUnload: false,
     })
   },
+
+  countTokens: countVllm,
 }
 
 /** The HTTP server outlives its engine: then the lists still answer and `/health` says 503. */

@@ -19,9 +19,10 @@ export const whispercpp: NodeAdapter = {
   lingersAfterCancel: true,
 
   async fingerprint(url, http, signal) {
-    const [root, health] = await Promise.all([peek(url, '/', http, signal), peek(url, '/health', http, signal)])
-    const isIt = /whisper/i.test(root?.text ?? '') && !root?.headers.has('x-fleet-instance')
-    return isIt && shaped(Health, health) ? { kind: 'whispercpp', url: rootOf(url) } : undefined
+    const health = await peek(url, '/health', http, signal)
+    // It names itself in every answer; relatives of it that speak do so too, but have no health.
+    const isIt = health?.headers.get('server') === 'whisper.cpp' && shaped(Health, health)
+    return isIt ? { kind: 'whispercpp', url: rootOf(url) } : undefined
   },
 
   async report(node, http, signal) {

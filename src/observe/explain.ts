@@ -161,11 +161,12 @@ const ENDS: Readonly<Record<string, string>> = {
 const end = (record: DecisionRecord): string => {
   const { outcome } = record
   if (!outcome) return `  ${''.padEnd(TIME_WIDTH)}running    ${record.phases.at(-1)?.name ?? 'placing'}`
-  const { end: ending, totalMs, status, code, message, phase, retries, bytes } = outcome
+  const { end: ending, totalMs, status, code, message, phase, retries, bytes, toolCallsRepaired } = outcome
   const parts = [
     String(status),
     ...(ending === 'completed' ? [] : [`while ${phase}`, ...(code ? [code] : []), ...(message ? [message] : [])]),
     counted(bytes, 'byte'),
+    ...(toolCallsRepaired ? [`${counted(toolCallsRepaired, 'tool call')} repaired`] : []),
     ...(retries > 0 || retriedFrom(record) ? [`${retries} ${retries === 1 ? 'retry' : 'retries'}`] : []),
   ]
   return line(totalMs, ENDS[ending] ?? ending, parts.join(', '))

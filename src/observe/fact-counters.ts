@@ -114,6 +114,7 @@ export const createFactCounters = (families: Families, { models, words, perKey }
     if (residency === 'cold') families.residencyMisses.add(1, node, model)
     if (tokensIn > 0) families.tokens.add(tokensIn, node, model, 'input')
     if (tokensOut > 0) families.tokens.add(tokensOut, node, model, 'output')
+    if (outcome.toolCallsRepaired) families.toolCallsRepaired.add(outcome.toolCallsRepaired, node, model)
     if (tracked?.standsIn && ttftMs !== undefined)
       families.fallbacks.add(1, tracked.isKnown ? models.admit(tracked.wanted) : wanted, model)
     if (tracked) leavePhase(tracked, at, end)

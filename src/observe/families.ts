@@ -159,6 +159,11 @@ export const createFamilies = () => ({
     name: 'fleet_billing_headers_removed_total',
     help: 'Prompts out of which a line was taken that changes with every request.',
   }),
+  toolCallsRepaired: createCounter({
+    name: 'fleet_tool_calls_repaired_total',
+    help: 'Calls of tools whose broken arguments were repaired; with server.repair_tool_calls.',
+    labels: ['node', 'model'],
+  }),
   actors: createGauge({ name: 'fleet_actors', help: 'Live actors.', labels: ['machine'] }),
   actorRestarts: createCounter({
     name: 'fleet_actor_restarts_total',

@@ -1,8 +1,9 @@
 import type { Eliminated, Ranked } from '../domain/placement'
 import type { DecisionRecord, Round } from '../domain/record'
 import { decidingRound } from './because'
-import { isChosen, isRanked, numberText, rankText } from './ranking'
-import { enumerate, predicate } from './words'
+import { isChosen, isRanked } from './ranking'
+import { standing } from './standing'
+import { predicate } from './words'
 
 /** One term of a policy on both sides. `difference` is other minus chosen, where both are numbers. */
 export interface Difference {
@@ -34,7 +35,7 @@ export const whyNot = (record: DecisionRecord, node: string): WhyNot => {
   const verdicts = round.nodes.filter((verdict) => verdict.node === node)
   const verdict = verdicts.find(isRanked) ?? verdicts[0]
   if (!verdict) return { kind: 'unknown', node, sentence: notThere(round, node) }
-  return verdict.verdict === 'eliminated' ? fellOut(verdict) : cameBehind(verdict, chosen)
+  return verdict.verdict === 'eliminated' ? fellOut(verdict) : cameBehind(verdict, chosen, round.policy)
 }
 
 const notThere = ({ more }: Round, node: string): string =>
@@ -48,24 +49,12 @@ const fellOut = (eliminated: Eliminated): WhyNot => ({
   sentence: `${eliminated.node} ${predicate(eliminated)}`,
 })
 
-const cameBehind = (other: Ranked, chosen: Ranked | undefined): WhyNot => {
-  if (!chosen)
-    return {
-      kind: 'ranked',
-      node: other.node,
-      differences: [],
-      sentence: `${other.node} could serve it, but none was free`,
-    }
-  const differences = differencesOf(chosen, other)
-  const said = differences.map(({ term, difference, chosen: theirs, other: ours }) =>
-    difference === undefined ? `${term} ${ours} instead of ${theirs}` : `${signed(difference)} ${term}`,
-  )
-  const ranks = `${rankText(other.rank)} against ${rankText(chosen.rank)} of ${chosen.node}`
-  const sentence =
-    said.length > 0
-      ? `${other.node} ranks ${ranks}: ${enumerate(said)}`
-      : `${other.node} is equal to ${chosen.node}${chosen.tie ? `, which won the tie by ${chosen.tie}` : ` in every term (${ranks})`}`
-  return { kind: 'ranked', node: other.node, differences, sentence }
+const cameBehind = (other: Ranked, chosen: Ranked | undefined, policy: string): WhyNot => {
+  const { node } = other
+  if (!chosen) return { kind: 'ranked', node, differences: [], sentence: `${node} could serve it, but none was free` }
+  const equal = `${node} is equal to ${chosen.node}, and of equals the one goes first that was chosen longest ago`
+  const sentence = standing(other, chosen, policy) ?? equal
+  return { kind: 'ranked', node, differences: differencesOf(chosen, other), sentence }
 }
 
 const differencesOf = (chosen: Ranked, other: Ranked): readonly Difference[] => {
@@ -78,5 +67,3 @@ const differencesOf = (chosen: Ranked, other: Ranked): readonly Difference[] => 
     return [{ term, chosen: theirs, other: ours, ...(difference !== undefined && { difference }) }]
   })
 }
-
-const signed = (value: number): string => (value > 0 ? `+${numberText(value)}` : numberText(value))

@@ -22,6 +22,8 @@ export interface ReplySummary {
   readonly tokensOut?: number
   /** The answer ran out of tokens before anything but thinking was said. */
   readonly thinkingExhausted?: true
+  /** Calls of tools whose broken arguments were repaired on the way. */
+  readonly toolCallsRepaired?: number
   /** From sending to the last byte. */
   readonly durationMs: number
   readonly failure?: Failure

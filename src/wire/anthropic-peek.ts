@@ -84,10 +84,12 @@ export const peekAnthropic = (bytes: Uint8Array): AnthropicFacts => {
   const tools = (cursor: Cursor, draft: Draft): void => {
     draft.tools = 0
     draft.toolBytes = 0
+    delete draft.toolsSpan
     if (peekByte(cursor) !== openBracket) {
       skip(cursor)
       return
     }
+    const from = cursor.at
     elements(cursor, () => {
       space(cursor)
       const start = cursor.at
@@ -98,6 +100,7 @@ export const peekAnthropic = (bytes: Uint8Array): AnthropicFacts => {
       draft.tools++
       draft.toolBytes += cursor.at - start
     })
+    if (draft.tools > 0) draft.toolsSpan = { start: from, end: cursor.at }
   }
 
   const toolChoice = (cursor: Cursor): void => {

@@ -132,12 +132,15 @@ const readSystem = (system: unknown, keepBilling: boolean): Message[] => {
   return kept.length === 0 ? [] : [{ role: 'system', parts: textPart(kept.join('\n\n')), calls: [] }]
 }
 
-/** In OpenAI's function form. A tool without a schema is one that only its host can run. */
+/** A tool without a schema is one that only its host can run. */
 const readTool = (tool: unknown): Json[] => {
   if (!isObject(tool) || typeof tool.name !== 'string' || !isObject(tool.input_schema)) return []
   const { name, description, input_schema: parameters, strict } = tool
   return [{ type: 'function', function: compact({ name, description, parameters, strict }) }]
 }
+
+/** In OpenAI's function form. */
+export const readAnthropicTools = (tools: readonly unknown[]): Json[] => tools.flatMap(readTool)
 
 const readToolChoice = (choice: Json | undefined): ToolChoice | undefined => {
   if (choice?.type === 'auto' || choice?.type === 'none') return { kind: choice.type }
@@ -178,7 +181,7 @@ const readSampling = (body: Json): Record<string, number> =>
  * read. Members that are not known are ignored: clients of this dialect are ahead of every server.
  */
 export const readAnthropic = (body: Json, { keepBilling }: { readonly keepBilling: boolean }): ChatRequest => {
-  const tools = arrayAt(body, 'tools').flatMap(readTool)
+  const tools = readAnthropicTools(arrayAt(body, 'tools'))
   const choice = objectAt(body, 'tool_choice')
   const toolChoice = tools.length > 0 ? readToolChoice(choice) : undefined
   const output = objectAt(body, 'output_config') ?? {}

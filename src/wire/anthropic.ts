@@ -3,7 +3,7 @@ import { RouterError } from '../domain/errors'
 import type { Job } from '../domain/job'
 import type { AnthropicFacts } from './anthropic-peek'
 import { peekAnthropic } from './anthropic-peek'
-import { readAnthropic } from './anthropic-request'
+import { readAnthropic, readAnthropicTools } from './anthropic-request'
 import { createAnthropicStreamWriter, createAnthropicWholeWriter } from './anthropic-writer'
 import { encode, splice } from './bytes'
 import type { Arrival, Dialect } from './dialect'
@@ -15,9 +15,14 @@ import { invalid, parseBody } from './json/values'
 import type { Target } from './node-side'
 import { askChat, readerFor } from './node-side'
 import { rejectionOf } from './rejection'
+import type { Repair } from './repair/repair'
+import { repairFor } from './repair/repair'
+import { tellStopSequence } from './relay/anthropic-form'
 import { relayAnthropicStream } from './relay/stream'
 import { relayWhole } from './relay/whole'
 import { hashText } from './session'
+import { writeOpenAiChat } from './to-openai'
+import type { CountablePrompt } from './token-count'
 import { translate } from './translate'
 import { upstreamRequest } from './upstream'
 
@@ -65,18 +70,20 @@ const relay = ({ body, withoutBilling }: AnthropicFacts, job: Job, model: string
   return { ...request, headers: { ...request.headers, 'anthropic-version': version } }
 }
 
-const relayed = (job: Job, model: string): ReplyTransform =>
+/** In an answer in one piece the arguments of calls are objects, and never broken. */
+const relayed = (job: Job, model: string, repair: Repair | undefined): ReplyTransform =>
   job.stream
-    ? relayAnthropicStream({ asked: job.asked, model, dropUsage: false })
-    : relayWhole({ contentType: wholeType, asked: job.asked, model })
+    ? relayAnthropicStream({ asked: job.asked, model, dropUsage: false, repair })
+    : relayWhole({ contentType: wholeType, asked: job.asked, model, form: tellStopSequence })
 
-const translated = (job: Job, request: UpstreamRequest): ReplyTransform => {
+const translated = (job: Job, request: UpstreamRequest, repair: Repair | undefined): ReplyTransform => {
   const answer = { request: job.id, model: job.asked, promptTokens: job.promptTokens.value }
   return translate({
     contentType: job.stream ? 'text/event-stream' : wholeType,
     ...readerFor(request, job),
     writer: job.stream ? createAnthropicStreamWriter(answer) : createAnthropicWholeWriter(answer),
     errorText: (message) => inBand(job, new RouterError('upstream_failed', message)),
+    repair,
   })
 }
 
@@ -98,7 +105,10 @@ const decode = (arrival: Arrival): Exchange => {
     job,
     request: (target) =>
       facts.isPlain && target.native.includes('anthropic') ? relay(facts, job, target.model) : translateFor(target),
-    reply: (request, model) => (request.dialect === 'anthropic' ? relayed(job, model) : translated(job, request)),
+    reply(request, model) {
+      const repair = repairFor(arrival, facts.body, readAnthropicTools)
+      return request.dialect === 'anthropic' ? relayed(job, model, repair) : translated(job, request, repair)
+    },
     // Even engines with this dialect shape their errors as OpenAI does.
     rejection: (_, status, body) => rejectionOf('anthropic', job.id, false, status, body),
     inBandError: (error) => encode(inBand(job, error)),
@@ -106,17 +116,39 @@ const decode = (arrival: Arrival): Exchange => {
   }
 }
 
-/**
- * What `POST /v1/messages/count_tokens` answers: an estimate that wakes no model, by the model's own bytes per token where
- * these were measured. Throws `invalid_request`.
- */
-export const countTokens = (
-  bytes: Uint8Array,
-  bytesPerToken: (model: string) => number | undefined = () => undefined,
-): { readonly input_tokens: number } => {
-  const { body } = peekMessages(bytes)
-  return { input_tokens: estimateTokens(body, bytesPerToken(body.model)) }
+/** A body of `POST /v1/messages/count_tokens` as it was read. */
+export interface TokenQuestion {
+  readonly model: string
+  /** Tokens, by the model's own bytes per token where these were measured. */
+  readonly estimate: number
+  /** For an engine to count. Absent with pictures: engines count their place in the text only. */
+  readonly prompt?: CountablePrompt
 }
+
+export interface TokenCountOptions {
+  readonly bytesPerToken?: ((model: string) => number | undefined) | undefined
+  /** Count Claude Code's billing header too: it is sent to nodes. */
+  readonly keepBillingHeader?: boolean
+}
+
+/** Reads what tokens are to be counted of. Throws `invalid_request`. */
+export const readTokenQuestion = (
+  bytes: Uint8Array,
+  { bytesPerToken, keepBillingHeader = false }: TokenCountOptions = {},
+): TokenQuestion => {
+  const facts = peekMessages(bytes)
+  const { body } = facts
+  const estimate = estimateTokens(body, bytesPerToken?.(body.model))
+  return { model: body.model, estimate, ...(body.images === 0 && { prompt: promptOf(facts, keepBillingHeader) }) }
+}
+
+const promptOf = ({ body, withoutBilling, isPlain }: AnthropicFacts, keepBilling: boolean): CountablePrompt => ({
+  ...(isPlain && {
+    anthropic: (model) => ({ ...parseBody(splice(body.body, keepBilling ? [] : withoutBilling)), model }),
+  }),
+  chat: (model) =>
+    writeOpenAiChat(readAnthropic(parseBody(body.body), { keepBilling }), { model, stream: false, request: 'count' }),
+})
 
 export const anthropic: Dialect = {
   name: 'anthropic',

@@ -11,6 +11,8 @@ export interface Arrival {
   readonly body: Uint8Array
   /** Leaves Claude Code's billing header in the prompt; default: it is taken out. */
   readonly keepBillingHeader?: boolean
+  /** Repairs broken arguments of calls in the answer, where the tool's schema accepts the result; default: they are passed on. */
+  readonly repairToolCalls?: boolean
   /** What the caller may have of a priority that its body asks for; absent: all. */
   readonly cap?: (asked: Priority) => Priority
   /** From the key and the X-Fleet-* headers. */

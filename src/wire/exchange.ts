@@ -23,6 +23,8 @@ export interface Usage {
   readonly cachedIn?: number
   /** The answer ran out of tokens before anything but thinking was said. */
   readonly thinkingExhausted?: true
+  /** Calls of tools whose arguments were no JSON until the router repaired them. */
+  readonly toolCallsRepaired?: number
 }
 
 /**

@@ -1,4 +1,4 @@
-/** OpenAI's `POST /v1/images/generations` and `POST /v1/images/edits`, on any kind of node that draws. */
+/** OpenAI's `POST /v1/images/generations`, `/edits` and `/variations`, on any kind of node that draws. */
 import type { Job } from '../domain/job'
 import { encode, splice } from './bytes'
 import { relayChecked } from './checked'
@@ -16,7 +16,7 @@ import { commonOf } from './openai-side'
 import { renamed } from './renamed'
 import { upstreamRequest } from './upstream'
 
-const sizeOf = (size: string | undefined): Pick<ImageJob, 'width' | 'height'> => {
+export const sizeOf = (size: string | undefined): Pick<ImageJob, 'width' | 'height'> => {
   if (size === undefined || size === 'auto') return {}
   const [, width, height] = /^(\d{1,5})x(\d{1,5})$/.exec(size) ?? []
   if (width === undefined || height === undefined) throw invalid('"size" must be like "512x512".', 'size')
@@ -80,33 +80,36 @@ const generate = (arrival: Arrival): Exchange => {
   })
 }
 
-const base64Of = ({ body }: Form, { start, end }: Part): string =>
+export const base64Of = ({ body }: Form, { start, end }: Part): string =>
   Buffer.from(body.subarray(start, end)).toString('base64')
 
-const edit = (arrival: Arrival): Exchange => {
+type FromPicture = 'edits' | 'variations'
+
+/** A variation is what an image model makes of a picture without being told anything: the same call without words. */
+const redraw = (what: FromPicture, arrival: Arrival): Exchange => {
   const contentType = arrival.headers.get('content-type')
   const form = readForm(arrival.body, contentType)
   const [first] = filesOf(form, 'image', 'image[]')
   const [mask] = filesOf(form, 'mask')
   const prompt = fieldOf(form, 'prompt')
   if (!first) throw invalid('"image" is missing.', 'image')
-  if (!prompt) throw invalid('"prompt" is missing or empty.', 'prompt')
-  const stream = fieldOf(form, 'stream') === 'true'
+  if (!prompt && what === 'edits') throw invalid('"prompt" is missing or empty.', 'prompt')
+  const stream = what === 'edits' && fieldOf(form, 'stream') === 'true'
   const image = compact({
-    prompt,
+    prompt: prompt ?? '',
     count: Number(fieldOf(form, 'n') ?? 1) || 1,
     ...sizeOf(fieldOf(form, 'size')),
     format: fieldOf(form, 'output_format'),
     initial: base64Of(form, first),
     mask: mask && base64Of(form, mask),
   }) as unknown as ImageJob
-  const kind = { operation: 'openai.image_edits', needs: ['image'], model: fieldOf(form, 'model'), stream } as const
+  const kind = { operation: `openai.image_${what}`, needs: ['image'], model: fieldOf(form, 'model'), stream } as const
   return exchangeOf({
     job: mediaJob(arrival, kind),
     image,
     own: (model) => ({
       method: 'POST',
-      path: '/v1/images/edits',
+      path: `/v1/images/${what}`,
       headers: { 'content-type': contentType ?? '', accept: '*/*' },
       body: splice(form.body, fieldOf(form, 'model') === model ? [] : setField(form, 'model', model)),
       dialect: 'openai',
@@ -117,5 +120,6 @@ const edit = (arrival: Arrival): Exchange => {
 
 export const imageRoutes: readonly InferenceRoute[] = [
   { method: 'POST', path: '/v1/images/generations', decode: generate },
-  { method: 'POST', path: '/v1/images/edits', decode: edit },
+  { method: 'POST', path: '/v1/images/edits', decode: (arrival) => redraw('edits', arrival) },
+  { method: 'POST', path: '/v1/images/variations', decode: (arrival) => redraw('variations', arrival) },
 ]

@@ -15,6 +15,7 @@ import { askChat, readerFor } from './node-side'
 import { readOpenAiChat } from './openai-request'
 import { peek } from './peek'
 import { rejectionOf } from './rejection'
+import { createRepair } from './repair/repair'
 import { translate } from './translate'
 
 const path = '/api/v1/jobs'
@@ -119,6 +120,7 @@ const decode = (arrival: Arrival): Exchange => {
       ...readerFor(request, job),
       writer: job.stream ? createNativeStreamWriter(job) : createNativeWholeWriter(job),
       errorText: (message) => inBand(job, new RouterError('upstream_failed', message)),
+      ...(arrival.repairToolCalls && { repair: createRepair(chat.tools) }),
     })
 
   return {

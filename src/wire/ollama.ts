@@ -15,9 +15,12 @@ import { ollamaEmbeddings } from './ollama-embeddings'
 import { readOllamaChat, readOllamaGenerate } from './ollama-request'
 import { createOllamaStreamWriter, createOllamaWholeWriter } from './ollama-writer'
 import { createOpenAiReader } from './openai-reader'
+import { readOpenAiTools } from './openai-request'
 import type { BodyFacts } from './peek'
 import { peek } from './peek'
 import { rejectionOf } from './rejection'
+import type { Repair } from './repair/repair'
+import { repairFor } from './repair/repair'
 import { relayOllamaStream } from './relay/stream'
 import { relayWhole } from './relay/whole'
 import { createSseFramer } from './sse'
@@ -96,7 +99,7 @@ const inBand = (job: Job, error: RouterError): string =>
   // The line end first ends whatever half line stands before it.
   `\n${JSON.stringify(errorBody('ollama', error.with({ requestId: job.id })))}\n`
 
-const fromOpenAi = (endpoint: Endpoint, job: Job, timing: Timing): ReplyTransform => {
+const fromOpenAi = (endpoint: Endpoint, job: Job, timing: Timing, repair: Repair | undefined): ReplyTransform => {
   const answer = { model: job.asked, endpoint: endpoint.name, timing }
   return translate({
     contentType: job.stream ? 'application/x-ndjson' : wholeType,
@@ -104,6 +107,7 @@ const fromOpenAi = (endpoint: Endpoint, job: Job, timing: Timing): ReplyTransfor
     reader: createOpenAiReader(job.id),
     writer: job.stream ? createOllamaStreamWriter(answer) : createOllamaWholeWriter(answer),
     errorText: (message) => inBand(job, new RouterError('upstream_failed', message)),
+    repair,
   })
 }
 
@@ -133,7 +137,8 @@ const decode = (endpoint: Endpoint, arrival: Arrival): Exchange => {
       return endpoint.translate(parseBody(facts.body), { model: target.model, stream: job.stream, request: job.id })
     },
     reply(request, model, timing) {
-      if (request.dialect === 'openai') return fromOpenAi(endpoint, job, timing)
+      if (request.dialect === 'openai')
+        return fromOpenAi(endpoint, job, timing, repairFor(arrival, facts, readOpenAiTools))
       if (!job.stream) return relayWhole({ contentType: wholeType, asked: job.asked, model })
       return relayOllamaStream({ asked: job.asked, model, dropUsage: false })
     },

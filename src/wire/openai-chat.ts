@@ -4,10 +4,11 @@ import type { Exchange, ReplyTransform, UpstreamRequest } from './exchange'
 import { jobOf } from './job'
 import { invalid, parseBody } from './json/values'
 import { askChat, readerFor, speaksOpenAi } from './node-side'
-import { readOpenAiChat } from './openai-request'
+import { customNames, readOpenAiChat, readOpenAiTools } from './openai-request'
 import { answerOf, commonOf, contentTypeOf, nodeError, relayed, relayTo } from './openai-side'
 import { createOpenAiStreamWriter, createOpenAiWholeWriter } from './openai-writer'
 import { peek } from './peek'
+import { repairFor, toolsIn } from './repair/repair'
 import { translate } from './translate'
 
 const path = '/v1/chat/completions'
@@ -17,13 +18,15 @@ const decode = (arrival: Arrival): Exchange => {
   if (facts.messages === undefined) throw invalid('"messages" is missing.', 'messages')
   if (facts.messages === 0) throw invalid('"messages" is empty.', 'messages')
   const job = jobOf(arrival, facts, { dialect: 'openai', operation: 'openai.chat', streams: false })
+  const repair = () => repairFor(arrival, facts, readOpenAiTools)
   const translated = (request: UpstreamRequest): ReplyTransform => {
-    const answer = answerOf(job, facts)
+    const answer = { ...answerOf(job, facts), customTools: customNames(toolsIn(facts, '"custom"')) }
     return translate({
       contentType: contentTypeOf(job),
       ...readerFor(request, job),
       writer: job.stream ? createOpenAiStreamWriter(answer) : createOpenAiWholeWriter(answer),
       errorText: nodeError(job),
+      repair: repair(),
     })
   }
   return {
@@ -32,7 +35,8 @@ const decode = (arrival: Arrival): Exchange => {
       speaksOpenAi(target)
         ? relayTo(path, facts, target.model)
         : askChat(readOpenAiChat(parseBody(facts.body)), job, target),
-    reply: (request, model) => (request.dialect === 'openai' ? relayed(job, facts, model) : translated(request)),
+    reply: (request, model) =>
+      request.dialect === 'openai' ? relayed(job, facts, model, repair()) : translated(request),
   }
 }
 

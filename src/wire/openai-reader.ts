@@ -1,4 +1,5 @@
 /** What an OpenAI-speaking node answers, stream or whole, as canonical events. */
+import type { Writable } from '../domain/writable'
 import type { EngineTimes, FinishReason, ReplyEvent } from './canonical'
 import { argumentsText, callId } from './calls'
 import type { Json } from './json/values'
@@ -29,14 +30,13 @@ export const usageOf = (json: Json): UsageEvent | undefined => {
   const tokensOut = tokens(usage?.completion_tokens) ?? tokens(timings?.predicted_n)
   const reasoningOut = tokens(completion.reasoning_tokens)
   const engine = times(timings)
-  return {
-    type: 'usage',
-    ...(tokensIn !== undefined && { tokensIn }),
-    ...(tokensOut !== undefined && { tokensOut }),
-    ...(cachedIn !== undefined && { cachedIn }),
-    ...(reasoningOut !== undefined && { reasoningOut }),
-    ...(engine && { times: engine }),
-  }
+  const told: Writable<UsageEvent> = { type: 'usage' }
+  if (tokensIn !== undefined) told.tokensIn = tokensIn
+  if (tokensOut !== undefined) told.tokensOut = tokensOut
+  if (cachedIn !== undefined) told.cachedIn = cachedIn
+  if (reasoningOut !== undefined) told.reasoningOut = reasoningOut
+  if (engine) told.times = engine
+  return told
 }
 
 const reasons: Readonly<Record<string, FinishReason>> = {
@@ -56,7 +56,7 @@ const readLogprobs = (choice: Json): readonly unknown[] | undefined =>
  * Joins fragments to calls. Indexes of nodes are not to be trusted: some leave them out, some give parallel calls the
  * same one. A fragment with an id that is new there begins a call.
  */
-const createCallReader = (request: string) => {
+export const createCallReader = (request: string): ((fragment: unknown) => ReplyEvent[]) => {
   const open = new Map<number, { index: number; id: string | undefined }>()
   let count = 0
   return (fragment: unknown): ReplyEvent[] => {

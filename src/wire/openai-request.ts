@@ -1,6 +1,7 @@
 /** OpenAI `POST /v1/chat/completions`: a client's body -> the canonical request. */
 import type { ChatRequest, Effort, Format, Message, Part, ToolCall, ToolChoice } from './canonical'
 import { argumentsText } from './calls'
+import { customArguments, customFunction } from './custom-tools'
 import type { Json } from './json/values'
 import { arrayAt, booleanAt, invalid, isObject, numberAt, objectAt, stringAt } from './json/values'
 import { pictureFromUrl } from './pictures'
@@ -52,9 +53,8 @@ export const readContent = (content: unknown, param: string): Part[] => {
 const readCall = (call: unknown): ToolCall[] => {
   if (!isObject(call)) return []
   const id = typeof call.id === 'string' ? { id: call.id } : {}
-  // A custom tool takes free text; as a function it has one parameter.
   if (isObject(call.custom))
-    return [{ ...id, name: String(call.custom.name), arguments: JSON.stringify({ input: call.custom.input }) }]
+    return [{ ...id, name: String(call.custom.name), arguments: customArguments(call.custom.input) }]
   if (!isObject(call.function)) return []
   return [{ ...id, name: String(call.function.name), arguments: argumentsText(call.function.arguments) }]
 }
@@ -78,10 +78,29 @@ const readMessage = (entry: unknown, index: number): Message => {
   }
 }
 
+/** Of a function or a custom tool, as it is offered or chosen; all others are run by a hosted service. */
 const nameOf = (tool: unknown): string | undefined => {
-  const named = isObject(tool) && isObject(tool.function) ? tool.function.name : undefined
-  return typeof named === 'string' ? named : undefined
+  const { function: asFunction, custom } = isObject(tool) ? tool : {}
+  const named = isObject(asFunction) ? asFunction : isObject(custom) ? custom : {}
+  return typeof named.name === 'string' ? named.name : undefined
 }
+
+/** In function form. */
+const readTool = (tool: unknown): Json[] => {
+  const name = nameOf(tool)
+  if (!isObject(tool) || name === undefined) return []
+  return [isObject(tool.function) || !isObject(tool.custom) ? tool : customFunction(tool.custom, name)]
+}
+
+export const readOpenAiTools = (tools: readonly unknown[]): Json[] => tools.flatMap(readTool)
+
+/** Names of the tools whose calls the client knows as free text. */
+export const customNames = (tools: readonly unknown[]): ReadonlySet<string> =>
+  new Set(
+    tools.flatMap((tool) =>
+      isObject(tool) && !isObject(tool.function) && isObject(tool.custom) ? (nameOf(tool) ?? []) : [],
+    ),
+  )
 
 const readToolChoice = (choice: unknown): ToolChoice | undefined => {
   if (choice === 'auto' || choice === 'none' || choice === 'required') return { kind: choice }
@@ -150,7 +169,7 @@ export const readOpenAiChat = (body: Json): ChatRequest => {
   const contextTokens = numberAt(options, 'num_ctx', 'options.num_ctx')
   return {
     messages: arrayAt(body, 'messages').map(readMessage),
-    tools: arrayAt(body, 'tools').filter((tool): tool is Json => nameOf(tool) !== undefined),
+    tools: readOpenAiTools(arrayAt(body, 'tools')),
     sampling: readExtendedSampling(body, options),
     stop: readStop(body.stop, 'stop'),
     ...(toolChoice && { toolChoice }),

@@ -8,6 +8,7 @@ import type { Exchange, ReplyTransform, UpstreamRequest } from './exchange'
 import type { OpenAiAnswer } from './openai-writer'
 import type { BodyFacts } from './peek'
 import { rejectionOf } from './rejection'
+import type { Repair } from './repair/repair'
 import { relayOpenAiStream } from './relay/stream'
 import { relayWhole } from './relay/whole'
 import { upstreamRequest } from './upstream'
@@ -20,10 +21,12 @@ export const relayTo = (path: string, facts: BodyFacts, model: string): Upstream
   return upstreamRequest('openai', path, body, facts.stream === true)
 }
 
-export const relayed = (job: Job, facts: BodyFacts, model: string): ReplyTransform =>
-  job.stream
-    ? relayOpenAiStream({ asked: job.asked, model, dropUsage: lacksUsage(facts) })
-    : relayWhole({ contentType: contentTypeOf(job), asked: job.asked, model })
+export const relayed = (job: Job, facts: BodyFacts, model: string, repair?: Repair): ReplyTransform => {
+  const options = { asked: job.asked, model, repair }
+  return job.stream
+    ? relayOpenAiStream({ ...options, dropUsage: lacksUsage(facts) })
+    : relayWhole({ ...options, contentType: contentTypeOf(job) })
+}
 
 export const answerOf = (job: Job, facts: BodyFacts): OpenAiAnswer => ({
   request: job.id,

@@ -1,8 +1,10 @@
 /** Canonical events -> what an OpenAI chat client reads, as chunks of a stream or as one object. */
 import type { FinishReason } from './canonical'
+import { customInput } from './custom-tools'
 import type { Json } from './json/values'
 import { compact } from './json/values'
 import type { ReplyWriter, UsageEvent } from './replies'
+import type { Gathered } from './replies'
 import { emptyAnswer, gather } from './replies'
 
 export interface OpenAiAnswer {
@@ -14,6 +16,8 @@ export interface OpenAiAnswer {
   readonly model: string
   /** The client wants the usage chunk of a stream. */
   readonly includeUsage: boolean
+  /** Tools whose calls the client knows as free text. */
+  readonly customTools?: ReadonlySet<string>
 }
 
 const answerId = (request: string): string => `chatcmpl-${request.replace(/^req_/, '')}`
@@ -29,6 +33,13 @@ export const writeUsage = (usage: UsageEvent | undefined): Json => {
   })
 }
 
+type Call = Gathered['calls'][number]
+
+const writeCall = ({ id, name, arguments: text }: Call, isCustom: boolean): Json =>
+  isCustom
+    ? { id, type: 'custom', custom: { name, input: customInput(text) } }
+    : { id, type: 'function', function: { name, arguments: text } }
+
 /** One id, one `created`, the role in the first delta only, `[DONE]` last. */
 export const createOpenAiStreamWriter = (answer: OpenAiAnswer): ReplyWriter => {
   const head = {
@@ -40,6 +51,8 @@ export const createOpenAiStreamWriter = (answer: OpenAiAnswer): ReplyWriter => {
   let begun = false
   let finish: FinishReason | undefined
   let usage: UsageEvent | undefined
+  /** Calls of custom tools by their index: their text is in the arguments, and known once these are whole. */
+  const held = new Map<number, Call>()
 
   const event = (data: Json): string => `data: ${JSON.stringify({ ...head, ...data })}\n\n`
   const chunk = (delta: Json, reason: FinishReason | null = null, logprobs?: readonly unknown[]): string =>
@@ -51,6 +64,14 @@ export const createOpenAiStreamWriter = (answer: OpenAiAnswer): ReplyWriter => {
     begun = true
     return chunk({ role: 'assistant', content: '' }) + text
   }
+  const call = (index: number, said: Json): string => opened(chunk({ tool_calls: [{ index, ...said }] }))
+  const heldInputs = (): string => {
+    const inputs = [...held].map(([index, { arguments: text }]) =>
+      call(index, { custom: { input: customInput(text) } }),
+    )
+    held.clear()
+    return inputs.join('')
+  }
 
   return {
     write(reply) {
@@ -60,16 +81,20 @@ export const createOpenAiStreamWriter = (answer: OpenAiAnswer): ReplyWriter => {
         case 'reasoning':
           return opened(chunk({ reasoning_content: reply.text }))
         case 'call': {
-          const { index, id, name } = reply
-          return opened(
-            chunk({ tool_calls: [{ index, id, type: 'function', function: { name, arguments: reply.arguments } }] }),
-          )
+          const { index, id, name, arguments: text } = reply
+          if (!answer.customTools?.has(name)) return call(index, writeCall(reply, false))
+          held.set(index, { id, name, arguments: text })
+          return call(index, { id, type: 'custom', custom: { name, input: '' } })
         }
-        case 'arguments':
-          return opened(chunk({ tool_calls: [{ index: reply.index, function: { arguments: reply.fragment } }] }))
+        case 'arguments': {
+          const custom = held.get(reply.index)
+          if (!custom) return call(reply.index, { function: { arguments: reply.fragment } })
+          custom.arguments += reply.fragment
+          return ''
+        }
         case 'finish':
           finish = reply.reason
-          return opened(chunk({}, finish))
+          return heldInputs() + opened(chunk({}, finish))
         case 'usage':
           usage = reply
           return ''
@@ -79,6 +104,7 @@ export const createOpenAiStreamWriter = (answer: OpenAiAnswer): ReplyWriter => {
       }
     },
     end: () =>
+      heldInputs() +
       (finish === undefined ? opened(chunk({}, 'stop')) : '') +
       (answer.includeUsage ? event({ choices: [], usage: writeUsage(usage) }) : '') +
       'data: [DONE]\n\n',
@@ -102,11 +128,7 @@ export const createOpenAiWholeWriter = (answer: OpenAiAnswer): ReplyWriter => {
         tool_calls:
           calls.length === 0
             ? undefined
-            : calls.map((call) => ({
-                id: call.id,
-                type: 'function',
-                function: { name: call.name, arguments: call.arguments },
-              })),
+            : calls.map((call) => writeCall(call, answer.customTools?.has(call.name) === true)),
       })
       return JSON.stringify({
         id: answerId(answer.request),

@@ -4,6 +4,7 @@ import { audioRoutes } from './audio'
 import type { Dialect } from './dialect'
 import { errorResponse } from './errors'
 import { imageRoutes } from './images'
+import { musicRoutes } from './music'
 import { chatRoute } from './openai-chat'
 import { embeddingsRoute } from './openai-embeddings'
 import { rerankRoutes } from './rerank'
@@ -20,6 +21,7 @@ export const openai: Dialect = {
     ...rerankRoutes,
     ...audioRoutes,
     ...imageRoutes,
+    ...musicRoutes,
     ...sdapiRoutes,
   ],
   refuse: (error) => errorResponse('openai', error),

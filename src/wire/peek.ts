@@ -51,6 +51,8 @@ export interface BodyFacts {
   readonly images: number
   readonly tools: number
   readonly toolBytes: number
+  /** The value of the top-level `tools`, where some are offered. */
+  readonly toolsSpan?: Span
   readonly maxTokens?: number
   /** Absent when the body has no such member. */
   readonly messages?: number
@@ -225,6 +227,8 @@ const tools = (cursor: Cursor, draft: Draft): void => {
   const start = cursor.at
   draft.tools = countElements(cursor)
   draft.toolBytes = draft.tools === 0 ? 0 : cursor.at - start
+  if (draft.tools > 0) draft.toolsSpan = { start, end: cursor.at }
+  else delete draft.toolsSpan
 }
 
 /** A top-level text: `prompt` and `system` of `/api/generate`. */

@@ -12,18 +12,40 @@ import { errorOf } from './replies'
 /** llama-server's words for a prompt that does not fit its window; OpenAI clients know the other code. */
 const contextTypes: readonly unknown[] = ['exceed_context_size_error', 'context_length_exceeded']
 
-const upstreamOf = (error: unknown): NonNullable<ErrorDetails['upstream']> => {
-  if (!isObject(error)) return {}
-  const { type, code } = error
-  return {
-    ...(typeof type === 'string' && { type }),
-    ...((typeof code === 'string' || typeof code === 'number') && { code }),
+/** FastAPI's list of members that are wrong; their values, which it repeats, are the client's and stay out. */
+const readInvalid = (detail: readonly unknown[]): string =>
+  detail
+    .filter(isObject)
+    .map(({ loc, msg }) => [...(Array.isArray(loc) ? [loc.join('.')] : []), msg].join(': '))
+    .join('; ')
+
+/**
+ * The object in which an engine says what is wrong: `error`, the body itself (SGLang, early vLLM), or `detail` (FastAPI,
+ * KoboldCpp). Ollama hands on the words of the engine below it as JSON inside its text.
+ */
+const complaintOf = (body: Json): Json => {
+  const { error, detail } = body
+  if (isObject(error)) return error
+  if (typeof error === 'string') {
+    const inner = parseReply(error)
+    return inner ? complaintOf(inner) : { message: error }
   }
+  if (Array.isArray(detail)) return { message: readInvalid(detail) }
+  if (isObject(detail)) return { message: detail.msg, type: detail.type }
+  return typeof detail === 'string' ? { message: detail } : body
 }
 
-/** vLLM gives that no type of its own, only these words, as OpenAI once did. */
-const windowInWords = /maximum context length is (\d+) tokens/
-const needInWords = /(?:has|have|requested|resulted in|contains(?: at least)?) (\d+) (?:input |output )?tokens/
+const upstreamOf = ({ type, code }: Json): NonNullable<ErrorDetails['upstream']> => ({
+  ...(typeof type === 'string' && { type }),
+  ...((typeof code === 'string' || typeof code === 'number') && { code }),
+})
+
+/** Most engines give a prompt that is too long no type of its own, only words, each its own ones. */
+const overflowInWords =
+  /maximum context length (?:is|of) \d+|(?:exceeds?|longer than|greater than)\b.{0,40}\bcontext (?:length|size|window)/
+const windowInWords = /context (?:length|size) (?:is |of |\()(\d+) tokens/
+const needInWords =
+  /(?:(?:has|have|requested|a total of|resulted in|contains(?: at least)?) |input \()(\d+) (?:input |output )?tokens/
 
 const tokensInWords = (message: string): ErrorDetails['tokens'] => {
   const [have, need] = [windowInWords, needInWords].map((words) => Number(words.exec(message)?.[1]))
@@ -31,21 +53,20 @@ const tokensInWords = (message: string): ErrorDetails['tokens'] => {
 }
 
 /** llama-server tells both numbers beside its words. */
-const tokensOf = (error: unknown, message: string): ErrorDetails['tokens'] => {
-  if (!isObject(error)) return undefined
-  const { n_prompt_tokens: need, n_ctx: have } = error
-  return typeof need === 'number' && typeof have === 'number' ? { need, have } : tokensInWords(message)
-}
+const tokensOf = ({ n_prompt_tokens: need, n_ctx: have }: Json, message: string): ErrorDetails['tokens'] =>
+  typeof need === 'number' && typeof have === 'number' ? { need, have } : tokensInWords(message)
 
 const toError = (status: number, json: Json, request: string): RouterError => {
-  const message = errorOf(json)?.message ?? `The node refused the request with status ${status}.`
-  const upstream = upstreamOf(json.error)
+  const complaint = complaintOf(json)
+  const said = typeof complaint.message === 'string' && complaint.message !== ''
+  const message = said ? String(complaint.message) : `The node refused the request with status ${status}.`
+  const upstream = upstreamOf(complaint)
   const isTooLarge =
     contextTypes.includes(upstream.type) ||
     contextTypes.includes(upstream.code) ||
-    (status === 400 && windowInWords.test(message))
+    (status === 400 && overflowInWords.test(message))
   if (isTooLarge) {
-    const tokens = tokensOf(json.error, message)
+    const tokens = tokensOf(complaint, message)
     return new RouterError('context_too_large', message, { requestId: request, ...(tokens && { tokens }) })
   }
   return new RouterError('upstream_rejected', message, { status, requestId: request, upstream })

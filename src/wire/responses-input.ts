@@ -2,11 +2,11 @@
 import { RouterError } from '../domain/errors'
 import type { Message, Part, ToolCall } from './canonical'
 import { argumentsText } from './calls'
+import { customArguments } from './custom-tools'
 import type { Json } from './json/values'
 import { invalid, isObject } from './json/values'
 import { readContent, roles } from './openai-request'
 import type { Toolbox } from './responses-tools'
-import { customArguments } from './responses-tools'
 
 type Turn = { -readonly [K in keyof Message]: Message[K] } & { parts: Part[]; calls: ToolCall[] }
 

@@ -1,8 +1,8 @@
 /** Items of a Responses answer: how each kind looks, and the events of a stream that build it. */
+import { customInput } from './custom-tools'
 import type { Json } from './json/values'
 import { compact } from './json/values'
 import type { ClientTool } from './responses-tools'
-import { customInput } from './responses-tools'
 
 export type ItemKind = 'reasoning' | 'message' | 'function' | 'custom'
 

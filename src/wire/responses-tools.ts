@@ -1,7 +1,8 @@
 /** Tools of a Responses client as the functions that chat engines know, and the way back from a call of one. */
 import type { ToolChoice } from './canonical'
+import { customFunction } from './custom-tools'
 import type { Json } from './json/values'
-import { arrayAt, compact, isObject, parseReply } from './json/values'
+import { arrayAt, compact, isObject } from './json/values'
 import { hashText } from './session'
 
 /** A tool under the names that the client gave it. */
@@ -37,39 +38,9 @@ const fitted = (name: string): string => {
   return plain.length > maxNameLength ? marked(name, plain) : plain
 }
 
-/** A custom tool takes free text; as a function it has this one parameter. */
-const customParameters: Json = {
-  type: 'object',
-  properties: { input: { type: 'string', description: 'The whole input of the tool, as plain text.' } },
-  required: ['input'],
-  additionalProperties: false,
-}
-
-export const customArguments = (input: unknown): string => JSON.stringify({ input: String(input ?? '') })
-
-/** The text in the arguments of such a function. Models that take the parameter's name lightly are understood too. */
-export const customInput = (argumentsText: string): string => {
-  const given = parseReply(argumentsText)
-  if (given === undefined) return argumentsText
-  if (typeof given.input === 'string') return given.input
-  const texts = Object.values(given).filter((value) => typeof value === 'string')
-  return texts.length === 1 && texts[0] !== undefined ? texts[0] : argumentsText
-}
-
-/** No engine here holds the model to a grammar of a tool, so the model has to be told. */
-const describeCustom = ({ description, format }: Json): string | undefined => {
-  const { syntax, definition } = isObject(format) ? format : {}
-  const rule = typeof definition === 'string' ? `The input must match this ${syntax ?? ''} grammar:\n${definition}` : ''
-  const texts = [description, rule].filter((text) => typeof text === 'string' && text !== '')
-  return texts.length === 0 ? undefined : texts.join('\n\n')
-}
-
 const writeFunction = (tool: Json, name: string): Json =>
   tool.type === 'custom'
-    ? {
-        type: 'function',
-        function: compact({ name, description: describeCustom(tool), parameters: customParameters }),
-      }
+    ? customFunction(tool, name)
     : {
         type: 'function',
         function: compact({

@@ -10,6 +10,7 @@ import { jobOf } from './job'
 import { parseBody } from './json/values'
 import { askChat, readerFor } from './node-side'
 import { rejectionOf } from './rejection'
+import { createRepair } from './repair/repair'
 import type { ResponsesFacts } from './responses-peek'
 import { peekResponses } from './responses-peek'
 import { readResponses } from './responses-request'
@@ -56,6 +57,7 @@ const decode = (arrival: Arrival): Exchange => {
         ...readerFor(request, job),
         writer: job.stream ? writer : createResponsesWholeWriter(answer),
         errorText: (message) => failed(writer, new RouterError('upstream_failed', message)),
+        ...(arrival.repairToolCalls && { repair: createRepair(toolbox.functions) }),
       })
       live = { writer, transform }
       return transform

@@ -3,6 +3,8 @@ import { concat, decode, encode } from './bytes'
 import type { ReplyTransform, Usage } from './exchange'
 import { parseReply } from './json/values'
 import type { Framer } from './lines'
+import { createEventRepairer } from './repair/events'
+import type { Repair } from './repair/repair'
 import type { FrameReader, ReplyWriter } from './replies'
 import { errorOf } from './replies'
 import { createThinkSplitter } from './think-tags'
@@ -16,6 +18,8 @@ export interface Translation {
   readonly errorText: (message: string) => string
   /** `<think>` in the text is text like any other. */
   readonly keepsTags?: boolean
+  /** Calls of tools are to be repaired. */
+  readonly repair?: Repair | undefined
 }
 
 /** Enough of an answer that never began to find an error object in it. */
@@ -23,8 +27,10 @@ const headBytes = 4_096
 
 /** From one dialect to another: frames, canonical events, the client's bytes. */
 export const translate = (translation: Translation): ReplyTransform => {
-  const { contentType, framer, reader, writer, errorText, keepsTags = false } = translation
+  const { contentType, framer, reader, writer, errorText, keepsTags = false, repair } = translation
   const split = keepsTags ? (event: ReplyEvent) => [event] : createThinkSplitter()
+  const repaired = repair && createEventRepairer(repair)
+  const refine = repaired ? (event: ReplyEvent) => split(event).flatMap(repaired) : split
   let head: Uint8Array[] | undefined = []
   let headLength = 0
   let begun = false
@@ -74,7 +80,7 @@ export const translate = (translation: Translation): ReplyTransform => {
   }
 
   const run = (frames: ReturnType<Framer['push']>): string[] =>
-    frames.flatMap((frame) => reader(frame).flatMap(split)).map(take)
+    frames.flatMap((frame) => reader(frame).flatMap(refine)).map(take)
 
   /** A bare error object where a stream was asked for is no frame of it. */
   const strayError = (): string[] => {
@@ -99,6 +105,10 @@ export const translate = (translation: Translation): ReplyTransform => {
     complete: () => finished && problem === undefined,
     problem: () => problem,
     begun: () => begun,
-    usage: () => (seen.length && seen.thinking && !seen.answer ? { ...usage, thinkingExhausted: true } : usage),
+    usage: () => ({
+      ...usage,
+      ...(seen.length && seen.thinking && !seen.answer && { thinkingExhausted: true as const }),
+      ...repair?.usage(),
+    }),
   }
 }

@@ -4,11 +4,11 @@ import { createOpenAI } from '@ai-sdk/openai'
 import { generateText, isStepCount, jsonSchema, type LanguageModel, streamText, tool } from 'ai'
 import { createOllama } from 'ai-sdk-ollama'
 import { Ollama } from 'ollama'
-import { binary, buildTimeoutMs, until } from '../support/binary'
+import { binary, buildTimeoutMs } from '../support/binary'
 import { describeWithEngine } from '../support/engine'
 import { readUntil } from '../support/read-until'
-import { callFor, type FakeRig, modelsWithTools, startFakeRig } from './two-fakes'
-import { model, type Rig, startRig, startTimeoutMs } from './two-llamas'
+import { callFor, describeToolRounds, weatherTool } from './two-fakes'
+import { expectLeavingStops, model, type Rig, startRig, startTimeoutMs } from './two-llamas'
 
 /** A provider of the AI SDK, and what it sends when it is left where its abort signal alone does not reach the wire. */
 interface Provider {
@@ -38,12 +38,8 @@ const providers: readonly Provider[] = [
 ]
 
 const weather = tool({
-  description: 'Weather of a city',
-  inputSchema: jsonSchema<{ city: string }>({
-    type: 'object',
-    properties: { city: { type: 'string' } },
-    required: ['city'],
-  }),
+  description: weatherTool.description,
+  inputSchema: jsonSchema<{ city: string }>(weatherTool.parameters),
   execute: ({ city }) => ({ city, sky: 'rain' }),
 })
 
@@ -99,12 +95,8 @@ describeWithEngine('AI SDK, two llama-servers', () => {
         onError: () => {},
       })
       await readUntil(stream.fullStream, ({ type }) => type === 'text-delta')
-      expect(await rig.processing()).toBe(1)
 
-      leaving.abort()
-
-      await until(rig.processing, (running) => running === 0, 1_000)
-      expect((await rig.lastSettled()).outcome?.end).toBe('client_disconnected')
+      await expectLeavingStops(rig, () => leaving.abort())
     })
 
     test('an unknown model, a prompt that is too long and tools without a place for them say what is wrong', async () => {
@@ -128,37 +120,27 @@ const statusOf = (error: unknown): number | undefined => {
 }
 
 describe('AI SDK with tools, unlike engines', () => {
-  let rig: FakeRig
+  describeToolRounds(providers, async ({ of }, url, name) => {
+    const ask = {
+      model: of(url, name),
+      prompt: callFor('weather'),
+      tools: { weather },
+      stopWhen: isStepCount(2),
+      maxOutputTokens: 64,
+      maxRetries: 0,
+    }
+    const whole = await generateText(ask)
+    const streamed = streamText(ask)
 
-  beforeAll(async () => {
-    await binary()
-    rig = await startFakeRig()
-  }, buildTimeoutMs)
-  afterAll(() => rig?.stop())
-
-  describe.each(providers)('$name', ({ of }) => {
-    test.each(modelsWithTools)('runs the tool and goes on to an answer, whole and streamed: %s', async (name) => {
-      const ask = {
-        model: of(rig.fleet.url, name),
-        prompt: callFor('weather'),
-        tools: { weather },
-        stopWhen: isStepCount(2),
-        maxOutputTokens: 64,
-        maxRetries: 0,
-      }
-      const whole = await generateText(ask)
-      const streamed = streamText(ask)
-
-      const runs = [
-        { steps: whole.steps, text: whole.text },
-        { steps: await streamed.steps, text: await streamed.text },
-      ]
-      for (const { steps, text } of runs) {
-        expect(steps.map(({ finishReason }) => finishReason)).toEqual(['tool-calls', 'stop'])
-        expect(steps[0]?.toolCalls).toMatchObject([{ toolName: 'weather', input: { city: 'sample' } }])
-        expect(steps[0]?.toolResults).toMatchObject([{ output: { city: 'sample', sky: 'rain' } }])
-        expect(text).toStartWith('tok1.')
-      }
-    })
+    const runs = [
+      { steps: whole.steps, text: whole.text },
+      { steps: await streamed.steps, text: await streamed.text },
+    ]
+    for (const { steps, text } of runs) {
+      expect(steps.map(({ finishReason }) => finishReason)).toEqual(['tool-calls', 'stop'])
+      expect(steps[0]?.toolCalls).toMatchObject([{ toolName: 'weather', input: { city: 'sample' } }])
+      expect(steps[0]?.toolResults).toMatchObject([{ output: { city: 'sample', sky: 'rain' } }])
+      expect(text).toStartWith('tok1.')
+    }
   })
 })

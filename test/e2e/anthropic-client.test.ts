@@ -1,5 +1,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import Anthropic from '@anthropic-ai/sdk'
+import { createNodeHttp } from '../../src/nodes/fetch-http'
+import { countLlamacpp } from '../../src/nodes/llamacpp-count'
+import { readTokenQuestion } from '../../src/wire/anthropic'
+import type { CountablePrompt } from '../../src/wire/token-count'
 import { binary, buildTimeoutMs, until } from '../support/binary'
 import { describeWithEngine } from '../support/engine'
 import { exchangeOf, nodeOf, timing } from '../unit/wire/golden'
@@ -106,12 +110,31 @@ describeWithEngine('Anthropic SDK, two llama-servers', () => {
     expect(String(failure)).toMatch(/prompt is too long: \d+ tokens > \d+ maximum/)
   })
 
-  test('lists the models and counts tokens', async () => {
+  test('lists the models', async () => {
     const ids = (await Array.fromAsync(client.models.list())).map(({ id }) => id)
-    const { input_tokens } = await client.messages.countTokens({ model, messages: say('Say hello.').messages })
 
     expect(ids).toEqual([model])
-    expect(input_tokens).toBeGreaterThan(0)
+  })
+
+  test('counts the tokens that the engine then reads', async () => {
+    const asked = say('Say hello, and then tell me what a llama eats in winter.')
+    const { data, response } = await client.messages.countTokens({ model, messages: asked.messages }).withResponse()
+    const { usage } = await client.messages.create(asked)
+
+    expect(response.headers.get('x-fleet-tokens')).toBe('counted')
+    expect(data.input_tokens).toBe(usage.input_tokens + (usage.cache_read_input_tokens ?? 0))
+  })
+
+  test('the count by template and vocabulary, for older engines, is the same', async () => {
+    const http = createNodeHttp({ timeoutMs: 5_000, instance: 'a-test', now: Date.now })
+    const question = { ...say('Say hello.'), system: 'Be brief.' }
+    const { prompt } = readTokenQuestion(new TextEncoder().encode(JSON.stringify(question)))
+    const { chat, ...newer } = prompt as CountablePrompt
+    const count = (form: CountablePrompt) =>
+      countLlamacpp(nodeOf('openai', { url: rig.left.url }), model, form, http, new AbortController().signal)
+
+    expect(await count({ chat })).toBeGreaterThan(10)
+    expect(await count({ chat })).toBe((await count({ chat, ...newer })) as number)
   })
 
   // Engines whose version cannot be read are translated for, so the executable does not go this way with this engine.

@@ -11,11 +11,11 @@ import {
 } from '@langchain/core/messages'
 import { ChatOllama } from '@langchain/ollama'
 import { ChatOpenAI } from '@langchain/openai'
-import { binary, buildTimeoutMs, until } from '../support/binary'
+import { binary, buildTimeoutMs } from '../support/binary'
 import { describeWithEngine } from '../support/engine'
 import { readUntil } from '../support/read-until'
-import { callFor, type FakeRig, modelsWithTools, startFakeRig } from './two-fakes'
-import { model, type Rig, startRig, startTimeoutMs } from './two-llamas'
+import { callFor, describeToolRounds, weatherTool } from './two-fakes'
+import { expectLeavingStops, model, type Rig, startRig, startTimeoutMs } from './two-llamas'
 
 interface Integration {
   readonly name: string
@@ -58,18 +58,9 @@ const integrations: readonly Integration[] = [
   },
 ]
 
-const weather = {
-  type: 'function',
-  function: {
-    name: 'weather',
-    description: 'Weather of a city',
-    parameters: { type: 'object', properties: { city: { type: 'string' } }, required: ['city'] },
-  },
-}
-
 const withWeather = (chat: BaseChatModel) => {
   if (chat.bindTools === undefined) throw new Error('the integration takes no tools')
-  return chat.bindTools([weather])
+  return chat.bindTools([{ type: 'function', function: weatherTool }])
 }
 
 const thrown = (asking: Promise<unknown>): Promise<unknown> =>
@@ -117,12 +108,8 @@ describeWithEngine('LangChain, two llama-servers', () => {
         signal: leaving.signal,
       })
       await readUntil(stream, ({ text }) => text !== '')
-      expect(await rig.processing()).toBe(1)
 
-      leaving.abort()
-
-      await until(rig.processing, (running) => running === 0, 1_000)
-      expect((await rig.lastSettled()).outcome?.end).toBe('client_disconnected')
+      await expectLeavingStops(rig, () => leaving.abort())
     })
 
     test('an unknown model, a prompt that is too long and tools without a place for them say what is wrong', async () => {
@@ -140,32 +127,19 @@ describeWithEngine('LangChain, two llama-servers', () => {
 })
 
 describe('LangChain with tools, unlike engines', () => {
-  let rig: FakeRig
+  describeToolRounds(integrations, async ({ of }, url, name) => {
+    const chat = withWeather(of(url, name, 64))
+    const asked: BaseMessage[] = [new HumanMessage(callFor('weather'))]
+    const whole = await chat.invoke(asked)
+    const streamed = joined(await Array.fromAsync(await chat.stream(asked)))
 
-  beforeAll(async () => {
-    await binary()
-    rig = await startFakeRig()
-  }, buildTimeoutMs)
-  afterAll(() => rig?.stop())
+    for (const told of [whole, streamed]) {
+      const [call, ...others] = told.tool_calls ?? []
+      expect(call).toMatchObject({ name: 'weather', args: { city: 'sample' } })
+      expect(others).toEqual([])
 
-  describe.each(integrations)('$name', ({ of }) => {
-    test.each(modelsWithTools)(
-      'is told the call, answers it and gets an answer, whole and streamed: %s',
-      async (name) => {
-        const chat = withWeather(of(rig.fleet.url, name, 64))
-        const asked: BaseMessage[] = [new HumanMessage(callFor('weather'))]
-        const whole = await chat.invoke(asked)
-        const streamed = joined(await Array.fromAsync(await chat.stream(asked)))
-
-        for (const told of [whole, streamed]) {
-          const [call, ...others] = told.tool_calls ?? []
-          expect(call).toMatchObject({ name: 'weather', args: { city: 'sample' } })
-          expect(others).toEqual([])
-
-          const answer = await chat.invoke([...asked, told, new ToolMessage('Rain.', call?.id ?? '', 'weather')])
-          expect(answer.text).toStartWith('tok1.')
-        }
-      },
-    )
+      const answer = await chat.invoke([...asked, told, new ToolMessage('Rain.', call?.id ?? '', 'weather')])
+      expect(answer.text).toStartWith('tok1.')
+    }
   })
 })

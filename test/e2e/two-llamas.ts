@@ -1,4 +1,5 @@
 /** Two real llama-servers with the same model behind one executable, and how to ask it what happened. */
+import { expect } from 'bun:test'
 import OpenAI from 'openai'
 import type { DecisionRecord } from '../../src/domain/record'
 import { type Running, serve, until } from '../support/binary'
@@ -54,6 +55,16 @@ export const startRig = async (): Promise<Rig> => {
       await stopEngines()
     },
   }
+}
+
+/** While an engine computes: `leave` stops it within a second, and the record says why. */
+export const expectLeavingStops = async ({ processing, lastSettled }: Rig, leave: () => void): Promise<void> => {
+  expect(await processing()).toBe(1)
+
+  leave()
+
+  await until(processing, (running) => running === 0, 1_000)
+  expect((await lastSettled()).outcome?.end).toBe('client_disconnected')
 }
 
 /** Sum of a metric's samples that carry all these labels. */

@@ -130,6 +130,7 @@ export interface Setup {
   readonly discovery?: boolean
   readonly replyHeaders?: ServerDeps['replyHeaders']
   readonly bytesPerToken?: ServerDeps['bytesPerToken']
+  readonly countTokens?: ServerDeps['countTokens']
 }
 
 /** A server over a stub fleet, with what went through it. */
@@ -179,6 +180,7 @@ export const host = (setup: Setup = {}) => {
         holdHeadersMs: 0,
         loadingNotes: 'comment',
         stripBillingHeader: true,
+        repairToolCalls: false,
       },
       auth: setup.auth ?? { mode: 'open', keys: [] },
       priorities: DEFAULT_PRIORITIES,
@@ -205,6 +207,7 @@ export const host = (setup: Setup = {}) => {
     replyHeaders: setup.replyHeaders ?? (() => ({})),
     ...(setup.metrics ? { metrics: setup.metrics } : {}),
     ...(setup.bytesPerToken ? { bytesPerToken: setup.bytesPerToken } : {}),
+    ...(setup.countTokens ? { countTokens: setup.countTokens } : {}),
     random: { next: () => 0, id: (prefix) => `${prefix}_${++ids}` },
     clock: { now: () => 1_000_000, setTimeout: () => 0, clearTimeout: () => {} },
     instance: 'inst-1',

@@ -1,7 +1,7 @@
 import { expect, test } from 'bun:test'
 import { until } from '../support/fakes'
 import { withMedia } from '../support/media-router'
-import { a1111Server, openaiMedia, picture, sdServer, whisperServer } from '../support/media-servers'
+import { a1111Server, koboldServer, openaiMedia, picture, sdServer, whisperServer } from '../support/media-servers'
 import { post, sendForm, wav } from './media-clients'
 
 test('a transcription goes on with its file name and type, and under the node’s name for the model', async () => {
@@ -198,4 +198,99 @@ test('an A1111 gets the checkpoint by name, and its answer goes to its clients a
     expect(own.json).toMatchObject({ images: [picture], info: '{"seed":7}' })
     expect(node.calls.at(-1)?.json).toMatchObject({ hr_scale: 2, prompt: 'a dog' })
   })
+})
+
+test('variations of a picture pass through, or are drawn from it without words', async () => {
+  const nodes = [
+    openaiMedia(['draw'], () => Response.json({ created: 1, data: [{ b64_json: picture }] })),
+    sdServer({ jobs: ['completed'] }),
+    a1111Server(['sdxl']),
+  ] as const
+  const [own, sd, a1111] = nodes
+  await withMedia(
+    [
+      ['openai', own],
+      ['sdcpp', sd],
+      ['a1111', a1111],
+    ],
+    async ({ url }) => {
+      const image = new File([Buffer.from('png')], 'in.png', { type: 'image/png' })
+      for (const model of ['draw', 'sd', 'sdxl']) {
+        const response = await sendForm(url, '/v1/images/variations', { model, n: '2' }, { image })
+        expect([response.status, await response.json()]).toMatchObject([200, { data: [{ b64_json: picture }] }])
+      }
+      expect(own.calls[0]).toMatchObject({
+        path: '/v1/images/variations',
+        form: { n: '2', image: 'in.png image/png 3' },
+      })
+      expect(sd.calls[0]).toMatchObject({ json: { prompt: '', batch_count: 2, init_image: 'cG5n' } })
+      expect(a1111.calls[0]).toMatchObject({ path: '/sdapi/v1/img2img', json: { prompt: '', init_images: ['cG5n'] } })
+      const empty = await sendForm(url, '/v1/images/variations', { model: 'draw' }, {})
+      expect([empty.status, await empty.json()]).toMatchObject([400, { error: { param: 'image' } }])
+    },
+  )
+})
+
+test('variations that no node knows are refused in the form of OpenAI', async () => {
+  const node = openaiMedia(['draw'], () => Response.json({ detail: 'Not Found' }, { status: 404 }))
+  await withMedia([['openai', node]], async ({ url }) => {
+    const image = new File([Buffer.from('png')], 'in.png', { type: 'image/png' })
+    const response = await sendForm(url, '/v1/images/variations', { model: 'draw' }, { image })
+    expect([response.status, await response.json()]).toMatchObject([404, { error: { type: 'invalid_request_error' } }])
+    const chat = await sendForm(url, '/v1/images/variations', {}, { image })
+    expect([chat.status, await chat.json()]).toMatchObject([404, { error: { code: 'model_not_found' } }])
+  })
+})
+
+test('music is planned and made on a KoboldCpp that can, without a name for its model', async () => {
+  const node = koboldServer(({ path, json }) =>
+    path.endsWith('/prepare')
+      ? Response.json({ ...json, bpm: 90 })
+      : new Response('RIFF', { headers: { 'content-type': 'audio/wav' } }),
+  )
+  await withMedia(
+    [
+      ['openai', openaiMedia(['chatty'], () => Response.json({}))],
+      ['koboldcpp', node],
+    ],
+    async ({ url, json }) => {
+      const plan = await post(url, '/api/extra/music/prepare', { caption: 'a waltz' })
+      expect(plan.json).toEqual({ caption: 'a waltz', bpm: 90 })
+      const song = await fetch(`${url}/api/extra/music/generate`, { method: 'POST', body: JSON.stringify(plan.json) })
+      expect([song.headers.get('content-type'), await song.text()]).toEqual(['audio/wav', 'RIFF'])
+      expect(node.calls.map(({ path }) => path)).toEqual(['/api/extra/music/prepare', '/api/extra/music/generate'])
+      expect(await json('/api/v1/requests/last')).toMatchObject({
+        asked: { operation: 'koboldcpp.music_generate' },
+        outcome: { end: 'completed', node: 'b', model: 'koboldcpp/music' },
+      })
+      const elsewhere = await post(url, '/api/extra/music/generate', { model: 'chatty', caption: 'a waltz' })
+      expect([elsewhere.status, elsewhere.json]).toMatchObject([400, { error: { type: 'invalid_request_error' } }])
+    },
+  )
+})
+
+test('a server whose pictures fail is left alone with them, and goes on with text', async () => {
+  const node = openaiMedia(['m'], ({ path }) =>
+    path.startsWith('/v1/images')
+      ? Response.json({ error: { message: 'not implemented' } }, { status: 501 })
+      : Response.json({ choices: [{ message: { content: 'hi' }, finish_reason: 'stop' }] }),
+  )
+  await withMedia(
+    [['openai', node]],
+    async ({ url, json, chat }) => {
+      expect((await post(url, '/v1/images/generations', { model: 'm', prompt: 'a cat' })).status).toBe(502)
+      let lanes: unknown
+      await until(() => {
+        void json('/api/v1/nodes/a').then((view) => {
+          lanes = (view as { lanesDown?: unknown }).lanesDown
+        })
+        return lanes !== undefined
+      }, 5_000)
+      expect(lanes).toEqual(['image'])
+      expect((await chat({ model: 'm', stream: false })).status).toBe(200)
+      expect((await post(url, '/v1/images/generations', { model: 'm', prompt: 'a cat' })).status).toBe(503)
+      expect(node.calls.filter(({ path }) => path === '/v1/images/generations')).toHaveLength(1)
+    },
+    { health: { pollEveryMs: 50 }, policy: { holdTimeoutMs: 100 } },
+  )
 })

@@ -28,6 +28,7 @@ export const testConfig = (change: { [K in keyof Config]?: Partial<Config[K]> } 
       holdHeadersMs: 10_000,
       loadingNotes: 'comment',
       stripBillingHeader: true,
+      repairToolCalls: false,
     },
     auth: { mode: 'open', keys: [] },
     discovery: { local: false, everyMs: 30_000 },

@@ -81,6 +81,52 @@ export const sdServer = (options: { readonly jobs?: readonly string[] } = {}): M
   })
 }
 
+/** Any server with OpenAI's videos; a video goes through these states, one a poll. */
+export const videoServer = (model: string, states: readonly string[] = ['queued', 'in_progress', 'completed']) => {
+  const left = [...states]
+  const state = (status: string) => Response.json({ id: 'v1', object: 'video', model, status, progress: 7 })
+  return serve({ '/v1/models': () => Response.json({ data: [{ id: model }] }) }, ({ method, path }) => {
+    if (method === 'DELETE') return Response.json({ id: 'v1', deleted: true })
+    if (path.endsWith('/content')) return new Response('moving', { headers: { 'content-type': 'video/mp4' } })
+    return state((left.length > 1 ? left.shift() : left[0]) ?? 'queued')
+  })
+}
+
+/** A stable-diffusion.cpp with a model for videos. */
+export const sdVideoServer = (states: readonly string[] = ['generating', 'completed']): MediaServer => {
+  const left = [...states]
+  const model = { name: 'wan.gguf', stem: 'wan', path: '/m/wan.gguf' }
+  return serve(
+    { '/sdcpp/v1/capabilities': () => Response.json({ model, supported_modes: ['vid_gen'] }) },
+    ({ path }) => {
+      if (path === '/sdcpp/v1/vid_gen')
+        return Response.json({ id: 'job_1', status: 'queued', created: 5 }, { status: 202 })
+      if (path.endsWith('/cancel')) return Response.json({ status: 'cancelled' })
+      const status = left.length > 1 ? left.shift() : left[0]
+      const result = { mime_type: 'video/x-msvideo', fps: 16, b64_json: Buffer.from('moving').toString('base64') }
+      return Response.json({
+        id: 'job_1',
+        status,
+        created: 5,
+        result: status === 'completed' ? result : null,
+        error: null,
+      })
+    },
+  )
+}
+
+/** A KoboldCpp that chats and makes music. */
+export const koboldServer = (answer: Answer): MediaServer =>
+  serve(
+    {
+      '/api/extra/version': () => Response.json({ result: 'KoboldCpp', version: '1.110', music: true }),
+      '/api/v1/model': () => Response.json({ result: 'koboldcpp/chatty' }),
+      '/api/extra/true_max_context_length': () => Response.json({ value: 8_192 }),
+      '/api/extra/perf': () => Response.json({ queue: 0, idle: 1 }),
+    },
+    answer,
+  )
+
 export const a1111Server = (checkpoints: readonly string[]): MediaServer => {
   let current = checkpoints[0]
   return serve(

@@ -123,6 +123,15 @@ export const startRawServer = (
   }
 }
 
+/** Starts raw servers and hands over how each is stopped. */
+export const rawServers =
+  (stopLater: (stop: () => void) => void) =>
+  (...options: Parameters<typeof startRawServer>): RawServer => {
+    const server = startRawServer(...options)
+    stopLater(() => server.stop())
+    return server
+  }
+
 const takeRequest = (text: string): { head: string; body: string; rest: string } | undefined => {
   const end = text.indexOf('\r\n\r\n')
   if (end === -1) return undefined

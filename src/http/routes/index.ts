@@ -10,6 +10,7 @@ import { ollamaRoutes } from './ollama'
 import { managementRoutes } from './ollama-management'
 import { openaiRoutes } from './openai'
 import { responsesRoutes } from './responses'
+import { videoRoutes } from './videos'
 
 /** Every route of the router. */
 export const createRoutes = (deps: ServerDeps): Route[] => {
@@ -17,6 +18,7 @@ export const createRoutes = (deps: ServerDeps): Route[] => {
   return [
     ...inferenceRoutes(deps, serve),
     ...jobRoutes(deps, serve),
+    ...videoRoutes(deps, serve),
     ...keyRoutes(deps),
     ...openaiRoutes(deps),
     ...responsesRoutes(),

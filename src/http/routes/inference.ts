@@ -94,8 +94,8 @@ export const createServe = (deps: ServerDeps): Serve => {
     const cap = (asked: Priority): Priority => capped(asked, caller?.priority, priorities)
     const body = await readBody(request, server.maxBodyBytes)
     call.received()
-    const keepBillingHeader = !server.stripBillingHeader
-    const decoded = route.decode({ id, at, path, headers: request.headers, body, context, cap, keepBillingHeader })
+    const settings = { keepBillingHeader: !server.stripBillingHeader, repairToolCalls: server.repairToolCalls }
+    const decoded = route.decode({ id, at, path, headers: request.headers, body, context, cap, ...settings })
 
     const { job, unloaded } = decoded
     const holders = unloaded && holdersOf(findModel(fleet, job.asked), fleet.descriptions(), job.pin)

@@ -9,7 +9,9 @@ const ROLES: ReadonlySet<Capability> = new Set([
   'rerank',
   'transcription',
   'speech',
+  'music',
   'image',
+  'video',
 ])
 
 /** The configuration gives the node other roles. */

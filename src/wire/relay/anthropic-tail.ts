@@ -3,6 +3,8 @@ import type { Usage } from '../exchange'
 import type { Json } from '../json/values'
 import { isObject, parseReply } from '../json/values'
 import { errorOf } from '../replies'
+import type { Said } from './exhausted'
+import { endedThinking, isText } from './exhausted'
 import type { StreamEnd } from './openai-tail'
 
 const count = (json: Json, name: string): number | undefined => {
@@ -27,17 +29,34 @@ export const anthropicUsage = (usage: unknown): Usage => {
 /** `message_start` wraps what other dialects tell at the top. */
 export const anthropicStart = (json: Json): Json => (isObject(json.message) ? json.message : json)
 
-const readEvent = (line: string): Json[] => {
+/** Some engines tell an error as the bare object, which only the event's name makes one. */
+const readEvent = (line: string, before = ''): Json[] => {
   const json = line.startsWith('data:') ? parseReply(line.slice('data:'.length)) : undefined
-  return json ? [json] : []
+  if (json === undefined) return []
+  return [/^event: ?error\b/.test(before) && !errorOf(json) ? { error: json } : json]
+}
+
+const saidIn = ({ delta, content_block: block }: Json): Said => {
+  if (isObject(block) && block.type === 'tool_use') return 'answer'
+  const { text, partial_json: input, thinking } = isObject(delta) ? delta : {}
+  if ([text, input].some(isText)) return 'answer'
+  return isText(thinking) ? 'thinking' : undefined
+}
+
+const exhausted = (events: readonly Json[]): Usage => {
+  const ranOut = events.some(({ delta }) => isObject(delta) && delta.stop_reason === 'max_tokens')
+  return ranOut ? endedThinking(events.map(saidIn)) : {}
 }
 
 export const readAnthropicEnd = (tail: string): StreamEnd => {
-  const events = tail.split('\n').flatMap(readEvent)
+  const events = tail.split('\n').flatMap((line, at, lines) => readEvent(line, lines[at - 1]))
   const problem = events.map(errorOf).findLast((error) => error !== undefined)
   return {
     complete: events.some(({ type }) => type === 'message_stop') && problem === undefined,
     ...(problem && { problem }),
-    usage: anthropicUsage(events.findLast(({ type }) => type === 'message_delta')?.usage),
+    usage: {
+      ...anthropicUsage(events.findLast(({ type }) => type === 'message_delta')?.usage),
+      ...exhausted(events),
+    },
   }
 }

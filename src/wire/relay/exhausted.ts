@@ -1,9 +1,21 @@
-/** Answers in one piece whose whole allowance of tokens went into thinking. */
+/** Answers whose whole allowance of tokens went into thinking. */
 import { decode, encode, find } from '../bytes'
 import type { Json } from '../json/values'
 import { isObject, parseReply } from '../json/values'
 
-const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
+/** What a piece of an answer says: a thought, or the answer itself. */
+export type Said = 'thinking' | 'answer' | undefined
+
+/**
+ * Of a stream that ran out of tokens, by what its last pieces say. Models think first: what was still thinking when the
+ * tokens ran out had not begun to answer. So nothing need be looked at while the stream flows.
+ */
+export const endedThinking = (last: readonly Said[]): { readonly thinkingExhausted?: true } => {
+  const told = last.filter((said) => said !== undefined)
+  return told.length > 0 && told.every((said) => said === 'thinking') ? { thinkingExhausted: true } : {}
+}
+
+export const isText = (value: unknown): boolean => typeof value === 'string' && value !== ''
 
 const ofOpenAi = ({ choices }: Json): boolean => {
   const [choice] = Array.isArray(choices) ? choices : []

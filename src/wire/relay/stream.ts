@@ -5,8 +5,14 @@ import type { Json } from '../json/values'
 import { parseReply } from '../json/values'
 import type { Frame, Framer } from '../lines'
 import { createNdjsonFramer } from '../ndjson'
+import { readAnthropicCalls } from '../repair/anthropic-calls'
+import type { Repair } from '../repair/repair'
+import { createOpenAiCallReader } from '../repair/openai-calls'
+import type { CallReader } from '../repair/records'
+import { createRecordRepairer } from '../repair/records'
 import { errorOf } from '../replies'
 import { createSseFramer } from '../sse'
+import { createAnthropicForm } from './anthropic-form'
 import { anthropicStart, anthropicUsage, readAnthropicEnd } from './anthropic-tail'
 import { afterLastEvent, afterLastLine, createGate, endOfEvent } from './gate'
 import { readOllamaEnd } from './ollama-tail'
@@ -21,6 +27,8 @@ export interface RelayOptions {
   readonly model: string
   /** We asked for a usage chunk that the client does not expect. */
   readonly dropUsage: boolean
+  /** Calls of tools are to be repaired. */
+  readonly repair?: Repair | undefined
 }
 
 interface StreamKind {
@@ -31,6 +39,10 @@ interface StreamKind {
   /** Where the first event tells the model and, in some dialects, what the prompt cost; default: at its top. */
   readonly startOf?: (first: Json) => Json
   readonly readStart?: (start: Json) => Usage
+  /** Puts whole events into the protocol's form, where engines are known not to keep to it. */
+  readonly form?: () => (events: Uint8Array) => Uint8Array
+  /** How calls of tools look; absent where their arguments are objects and cannot be broken. */
+  readonly calls?: () => CallReader
 }
 
 const sse: StreamKind = {
@@ -38,6 +50,7 @@ const sse: StreamKind = {
   framer: createSseFramer,
   boundary: afterLastEvent,
   readEnd: readOpenAiEnd,
+  calls: createOpenAiCallReader,
 }
 
 const anthropicEvents: StreamKind = {
@@ -47,6 +60,8 @@ const anthropicEvents: StreamKind = {
   readEnd: readAnthropicEnd,
   startOf: anthropicStart,
   readStart: ({ usage }) => anthropicUsage(usage),
+  form: createAnthropicForm,
+  calls: () => readAnthropicCalls,
 }
 
 const ndjson: StreamKind = {
@@ -148,21 +163,28 @@ const withoutUsage = (events: Uint8Array): Uint8Array => {
   return events
 }
 
-const relayStream = (kind: StreamKind, { asked, model, dropUsage }: RelayOptions): ReplyTransform => {
+const relayStream = (kind: StreamKind, { asked, model, dropUsage, repair }: RelayOptions): ReplyTransform => {
   const tail = createTail()
   const head = createHead(kind)
   const renames = asked !== model
+  const repairer = repair && kind.calls && createRecordRepairer(kind.calls(), repair)
+  const form = kind.form?.()
   let rename: ((events: Uint8Array) => Uint8Array) | undefined
 
-  const edit = (events: Uint8Array): Uint8Array | undefined => {
-    const kept = dropUsage ? withoutUsage(events) : events
-    if (kept.length === 0) return undefined
-    if (!renames) return kept
+  const renamed = (events: Uint8Array): Uint8Array => {
     // Some nodes answer under yet another name (a file's path): the first event told it.
     rename ??= createRenamer([model, ...(head.model() === undefined ? [] : [String(head.model())])], asked)
-    return rename(kept)
+    return rename(events)
   }
-  const gate = renames || dropUsage ? createGate(kind.boundary, edit) : undefined
+
+  const edit = (events: Uint8Array): Uint8Array | undefined => {
+    const formed = form ? form(events) : events
+    const kept = dropUsage ? withoutUsage(formed) : formed
+    if (kept.length === 0) return undefined
+    const named = renames ? renamed(kept) : kept
+    return repairer ? repairer.push(named) : named
+  }
+  const gate = renames || dropUsage || repairer || form ? createGate(kind.boundary, edit) : undefined
   const end = (): StreamEnd => kind.readEnd(tail.text())
   const complete = (): boolean => head.begun() && end().complete
 
@@ -175,14 +197,14 @@ const relayStream = (kind: StreamKind, { asked, model, dropUsage }: RelayOptions
     },
     end() {
       head.close()
-      const rest = gate?.end()
+      const rest = concat([gate?.end(), repairer?.end()].filter((piece) => piece !== undefined))
       // Half a record in front of the error that follows would only be one more that nobody can read.
-      return complete() ? rest : undefined
+      return complete() && rest.length > 0 ? rest : undefined
     },
     complete,
     problem: () => head.problem() ?? (head.begun() ? end().problem : undefined),
     begun: () => head.begun(),
-    usage: () => ({ ...head.usage(), ...end().usage }),
+    usage: () => ({ ...head.usage(), ...end().usage, ...repair?.usage() }),
   }
 }
 

@@ -1,13 +1,16 @@
 /** An answer in one piece whose client and node speak the same dialect. */
+import type { Writable } from '../../domain/writable'
 import { concat, decode, splice } from '../bytes'
 import type { ReplyTransform, Usage } from '../exchange'
 import type { Span } from '../json/cursor'
 import { finish, members, skip } from '../json/cursor'
 import type { Json } from '../json/values'
+import type { Repair } from '../repair/repair'
+import { repairOpenAiAnswer } from '../repair/openai-calls'
 import { errorOf } from '../replies'
 import { anthropicUsage } from './anthropic-tail'
 import { isThinkingExhausted } from './exhausted'
-import { ollamaUsage } from './ollama-tail'
+import { ollamaUsageIn } from './ollama-tail'
 import { usageFrom } from './openai-tail'
 
 export interface RelayWholeOptions {
@@ -15,9 +18,13 @@ export interface RelayWholeOptions {
   /** The model as the client wrote it, and as the node calls it. */
   readonly asked: string
   readonly model: string
+  /** Calls of tools are to be repaired; of an answer in OpenAI's form. */
+  readonly repair?: Repair | undefined
+  /** Puts the body into the protocol's form, where engines are known not to keep to it. */
+  readonly form?: (body: Uint8Array) => Uint8Array
 }
 
-const wanted = new Set(['model', 'error', 'usage', 'timings', 'prompt_eval_count', 'eval_count'])
+const wanted = new Set(['error', 'usage', 'timings', 'prompt_eval_count', 'eval_count'])
 
 interface Facts {
   readonly json: Json
@@ -33,18 +40,29 @@ const scan = (body: Uint8Array): Facts | undefined => {
     members(cursor, (name) => {
       const span = skip(cursor)
       if (name === 'model') model = span
-      if (wanted.has(name)) json[name] = JSON.parse(decode(body.subarray(span.start, span.end)))
+      else if (wanted.has(name)) json[name] = JSON.parse(decode(body.subarray(span.start, span.end)))
     })
     finish(cursor)
   } catch {
     return undefined
   }
-  return { json, ...(model && { model }) }
+  return model === undefined ? { json } : { json, model }
 }
 
-export const relayWhole = ({ contentType, asked, model }: RelayWholeOptions): ReplyTransform => {
+/** In the words of whichever dialect it is; most speak OpenAI's. */
+const usageIn = (json: Json): Usage => {
+  const openAi = usageFrom(json)
+  if (openAi.tokensOut !== undefined) return openAi
+  const anthropic = anthropicUsage(json.usage)
+  if (anthropic.tokensOut !== undefined) return anthropic
+  const ollama = ollamaUsageIn(json)
+  return ollama.tokensOut === undefined ? {} : ollama
+}
+
+export const relayWhole = ({ contentType, asked, model, repair, form }: RelayWholeOptions): ReplyTransform => {
   const pieces: Uint8Array[] = []
   const renames = asked !== model
+  const keepsBack = renames || repair !== undefined || form !== undefined
   let facts: Facts | undefined
   let problem: ReturnType<ReplyTransform['problem']>
 
@@ -55,13 +73,15 @@ export const relayWhole = ({ contentType, asked, model }: RelayWholeOptions): Re
     contentType,
     push(chunk) {
       pieces.push(chunk)
-      return renames ? undefined : chunk
+      return keepsBack ? undefined : chunk
     },
     end() {
-      const body = concat(pieces)
+      const body = form ? form(concat(pieces)) : concat(pieces)
       facts = scan(body)
       problem = errorOf(facts?.json ?? {})
-      return renames && body.length > 0 ? renamed(body) : undefined
+      if (!keepsBack || body.length === 0) return undefined
+      const named = renames ? renamed(body) : body
+      return repair && facts !== undefined && problem === undefined ? repairOpenAiAnswer(named, repair) : named
     },
     complete: () => facts !== undefined && problem === undefined,
     problem: () => problem,
@@ -69,10 +89,9 @@ export const relayWhole = ({ contentType, asked, model }: RelayWholeOptions): Re
     begun: () => facts !== undefined && problem === undefined,
     usage: (): Usage => {
       if (facts === undefined) return {}
-      const { json } = facts
-      const told = [usageFrom(json), anthropicUsage(json.usage), ollamaUsage(JSON.stringify(json))]
-      const usage = told.find(({ tokensOut }) => tokensOut !== undefined) ?? {}
-      return isThinkingExhausted(concat(pieces)) ? { ...usage, thinkingExhausted: true } : usage
+      const usage: Writable<Usage> = usageIn(facts.json)
+      if (isThinkingExhausted(concat(pieces))) usage.thinkingExhausted = true
+      return repair ? { ...usage, ...repair.usage() } : usage
     },
   }
 }

@@ -98,6 +98,12 @@ describe('fleet check', () => {
     expect(err).toBe('no fleet.toml, the defaults: valid\n')
   })
 
+  test('takes the file as serve does, with --config, but not two files', () => {
+    expect(run(['--config', 'other.toml'], '').err).toContain('cannot read other.toml')
+    expect(run(['--config=fleet.toml'], '').err).toBe('fleet.toml: valid\n')
+    expect(run(['--config', 'a.toml', 'b.toml'], '')).toMatchObject({ code: 2, out: '' })
+  })
+
   test('a file that cannot be read exits 3, wrong usage 2', () => {
     expect(run(['other.toml'], '')).toMatchObject({ code: 3, err: expect.stringContaining('cannot read other.toml') })
     expect(run(['--strct'], '')).toMatchObject({ code: 2, err: expect.stringContaining('--strict') })

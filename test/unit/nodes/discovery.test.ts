@@ -119,8 +119,14 @@ describe('a scan', () => {
   })
 
   test('adopts no other router, and no server that is no engine', async () => {
-    const ports = ['fleet', 'a1111', 'whispercpp', 'none-webserver'].map((name) => play(name).port)
+    const ports = ['fleet', 'none-webserver', 'none-fastapi'].map((name) => play(name).port)
     expect(await discover(ports).discovery.scanOnce()).toEqual([])
+  })
+
+  test('finds engines that list no models as OpenAI does, or do not say what they are', async () => {
+    const ports = ['whispercpp', 'a1111', 'mlx-two'].map((name) => play(name).port)
+    const found = await discover(ports).discovery.scanOnce()
+    expect(found.map(({ kind }) => kind).sort()).toEqual(['a1111', 'mlx', 'whispercpp'])
   })
 
   test('a port that hangs delays no other and is given up after its own deadline', async () => {

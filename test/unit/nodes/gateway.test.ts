@@ -1,16 +1,8 @@
-import { afterEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { RouterError } from '../../../src/domain/errors'
 import { NodeFault } from '../../../src/ports/node-gateway'
-import {
-  answer,
-  chunk,
-  chunkedHead,
-  type RawConnection,
-  type RawRequest,
-  type RawServer,
-  startRawServer,
-  until,
-} from '../../support/raw-server'
+import { stopAfterEach } from '../../support/ending'
+import { answer, chunk, chunkedHead, type RawRequest, rawServers, until } from '../../support/raw-server'
 import {
   fakeExchange,
   forward,
@@ -22,16 +14,7 @@ import {
   textOf,
 } from './relay-harness'
 
-const stops: (() => void)[] = []
-afterEach(() => {
-  for (const stop of stops.splice(0)) stop()
-})
-
-const serve = (onRequest: (connection: RawConnection, request: RawRequest) => void): RawServer => {
-  const server = startRawServer(onRequest)
-  stops.push(() => server.stop())
-  return server
-}
+const serve = rawServers(stopAfterEach())
 
 /** The headers of the one request that a run sent. */
 const sentHeaders = async (options: RunOptions): Promise<Map<string, string>> => {

@@ -1,37 +1,16 @@
-import { afterEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { createUpstreamClient, type UpstreamOptions } from '../../../src/nodes/http1'
 import type { UpstreamClient, UpstreamReply, UpstreamSend } from '../../../src/nodes/upstream'
 import { NodeFault } from '../../../src/ports/node-gateway'
-import {
-  answer,
-  chunk,
-  chunkedHead,
-  LAST_CHUNK,
-  type RawConnection,
-  type RawRequest,
-  type RawServer,
-  type RawServerOptions,
-  startRawServer,
-  until,
-} from '../../support/raw-server'
+import { stopAfterEach } from '../../support/ending'
+import { answer, chunk, chunkedHead, LAST_CHUNK, type RawConnection, rawServers, until } from '../../support/raw-server'
 
-const stops: (() => void)[] = []
-afterEach(() => {
-  for (const stop of stops.splice(0)) stop()
-})
-
-const serve = (
-  onRequest: (connection: RawConnection, request: RawRequest) => void,
-  options?: RawServerOptions,
-): RawServer => {
-  const server = startRawServer(onRequest, options)
-  stops.push(() => server.stop())
-  return server
-}
+const stopLater = stopAfterEach()
+const serve = rawServers(stopLater)
 
 const clientWith = (options: Partial<UpstreamOptions> = {}): UpstreamClient => {
   const client = createUpstreamClient({ idleMs: 10_000, now: () => Date.now(), ...options })
-  stops.push(() => client.close())
+  stopLater(() => client.close())
   return client
 }
 
@@ -86,7 +65,7 @@ describe('request', () => {
       port: 0,
       fetch: async (request) => new Response(Bun.hash(await request.arrayBuffer()).toString()),
     })
-    stops.push(() => void server.stop(true))
+    stopLater(() => void server.stop(true))
 
     const reply = await clientWith().send(post(`http://127.0.0.1:${server.port}/`, { body }))
 
@@ -368,7 +347,7 @@ describe('connections', () => {
         },
       },
     })
-    stops.push(() => listener.stop(true))
+    stopLater(() => listener.stop(true))
     const client = clientWith()
 
     const body = new Uint8Array(30_000_000)
@@ -544,7 +523,7 @@ describe('abort', () => {
         data() {},
       },
     })
-    stops.push(() => listener.stop(true))
+    stopLater(() => listener.stop(true))
     const attempt = new AbortController()
     const client = clientWith()
 
@@ -627,7 +606,7 @@ describe('back-pressure', () => {
           }),
         ),
     })
-    stops.push(() => void server.stop(true))
+    stopLater(() => void server.stop(true))
 
     const reply = await clientWith().send(post(`http://127.0.0.1:${server.port}/`))
     await Bun.sleep(100)
@@ -641,7 +620,7 @@ describe('back-pressure', () => {
 
 describe('connecting', () => {
   test('refused is a failure of class connect', async () => {
-    const server = startRawServer(() => {})
+    const server = serve(() => {})
     server.stop()
     const client = clientWith()
 

@@ -2,7 +2,7 @@ import type { RouterError } from '../../../src/domain/errors'
 import type { Job } from '../../../src/domain/job'
 import type { NodeDescription } from '../../../src/domain/node'
 import type { NodeAdapter } from '../../../src/nodes/adapter'
-import { createGateway } from '../../../src/nodes/gateway'
+import { createGateway, type GatewayDeps } from '../../../src/nodes/gateway'
 import type { NodeHttp } from '../../../src/nodes/http'
 import { createUpstreamClient } from '../../../src/nodes/http1'
 import type { Clock } from '../../../src/ports/clock'
@@ -180,6 +180,7 @@ export const forward = (url: string, options: RunOptions = {}): Run => {
 export const gatewayWith = (
   exchanges: ReadonlyMap<string, Exchange>,
   changes: Partial<NodeAdapter> = {},
+  deps: Partial<Pick<GatewayDeps, 'upstream' | 'clock' | 'limits'>> = {},
 ): NodeGateway =>
   createGateway({
     adapters: () => ({ ...adapter, ...changes }),
@@ -189,6 +190,7 @@ export const gatewayWith = (
     clock: systemClock,
     limits: { connectTimeoutMs: 1_000 },
     instance: 'fleet_abc',
+    ...deps,
   })
 
 export const textOf = async (reply: Reply): Promise<string> =>

@@ -1,15 +1,11 @@
-import { afterEach, describe, expect, test } from 'bun:test'
-import { createUpstreamClient } from '../../../src/nodes/http1'
-import { createGateway } from '../../../src/nodes/gateway'
-import type { NodeAdapter } from '../../../src/nodes/adapter'
+import { describe, expect, test } from 'bun:test'
 import type { Exchange } from '../../../src/wire/exchange'
-import { chunk, chunkedHead, LAST_CHUNK, type RawConnection, startRawServer, until } from '../../support/raw-server'
-import { fakeExchange, forward, node, systemClock } from './relay-harness'
+import { stopAfterEach } from '../../support/ending'
+import { chunk, chunkedHead, LAST_CHUNK, type RawConnection, rawServers, until } from '../../support/raw-server'
+import { fakeExchange, forward, gatewayWith, node } from './relay-harness'
 
-const stops: (() => void)[] = []
-afterEach(() => {
-  for (const stop of stops.splice(0)) stop()
-})
+const stopLater = stopAfterEach()
+const serve = rawServers(stopLater)
 
 const MB = 1024 * 1024
 
@@ -35,7 +31,7 @@ const startFirehose = (total: number): { url: string; sent(): number } => {
       drain: pump,
     },
   })
-  stops.push(() => listener.stop(true))
+  stopLater(() => listener.stop(true))
   return { url: `http://127.0.0.1:${listener.port}`, sent: () => sent }
 }
 
@@ -46,7 +42,7 @@ describe('under load', () => {
     const run = forward(source.url)
     const reply = await run.started()
     const server = Bun.serve({ hostname: '127.0.0.1', port: 0, fetch: () => new Response(reply.body) })
-    stops.push(() => void server.stop(true))
+    stopLater(() => void server.stop(true))
     const client = await Bun.connect({
       hostname: '127.0.0.1',
       port: server.port ?? 0,
@@ -69,22 +65,12 @@ describe('under load', () => {
 
   test('BL-W02: 700 streams run at once, each to its own end', async () => {
     const waiting: RawConnection[] = []
-    const upstream = startRawServer((connection) => {
+    const upstream = serve((connection) => {
       connection.send(chunkedHead() + chunk('data: 1\n\n'))
       waiting.push(connection)
     })
-    stops.push(() => upstream.stop())
     const exchanges = new Map<string, Exchange>()
-    const adapter: Pick<NodeAdapter, 'native'> = { native: ['openai'] }
-    const gateway = createGateway({
-      adapters: () => adapter as NodeAdapter,
-      http: {} as never,
-      upstream: createUpstreamClient({ idleMs: 10_000, now: () => Date.now() }),
-      exchanges,
-      clock: systemClock,
-      limits: { connectTimeoutMs: 5_000 },
-      instance: 'fleet_abc',
-    })
+    const gateway = gatewayWith(exchanges, {}, { limits: { connectTimeoutMs: 5_000 } })
     const ends: string[] = []
     let started = 0
 

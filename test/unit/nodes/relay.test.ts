@@ -1,28 +1,19 @@
-import { afterEach, describe, expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import type { Failure } from '../../../src/domain/facts'
+import { stopAfterEach } from '../../support/ending'
 import {
   answer,
   chunk,
   chunkedHead,
   LAST_CHUNK,
   type RawConnection,
-  type RawRequest,
   type RawServer,
-  startRawServer,
+  rawServers,
   until,
 } from '../../support/raw-server'
 import { forward, textOf } from './relay-harness'
 
-const stops: (() => void)[] = []
-afterEach(() => {
-  for (const stop of stops.splice(0)) stop()
-})
-
-const serve = (onRequest: (connection: RawConnection, request: RawRequest) => void): RawServer => {
-  const server = startRawServer(onRequest)
-  stops.push(() => server.stop())
-  return server
-}
+const serve = rawServers(stopAfterEach())
 
 const says = (wire: string, then?: 'end' | 'reset'): RawServer =>
   serve((connection) => {

@@ -135,3 +135,9 @@ test('several models of a chain are named beside the nodes, and the rest is coun
 test('no line is wider than it needs to be and none ends in blanks', () => {
   for (const line of explained(...ordinary()).split('\n')) expect(line).toBe(line.trimEnd())
 })
+
+test('calls of tools that were repaired are told at the end', () => {
+  const text = explained(arrived(), settled(9_800, { outcome: outcome({ toolCallsRepaired: 1 }) }))
+
+  expect(text).toContain(' bytes, 1 tool call repaired')
+})

@@ -68,6 +68,15 @@ describe('counting facts', () => {
     ])
   })
 
+  test('calls of tools that were repaired', async () => {
+    const metrics = metricsOf([arrived(), settled(9_800, { outcome: outcome({ toolCallsRepaired: 2 }) })])
+
+    expect(await lines(metrics, 'fleet_tool_calls_repaired_total')).toEqual([
+      'fleet_tool_calls_repaired_total{node="rig",model="qwen3:8b"} 2',
+    ])
+    expect(await lines(metricsOf(ordinary()), 'fleet_tool_calls_repaired_total')).toEqual([])
+  })
+
   test('buckets are cumulative and end with the count', async () => {
     const metrics = metricsOf([...ordinary(), ...ordinary(job({ id: 'req_2' }))])
     const buckets = await lines(metrics, 'fleet_request_latency_seconds_bucket')

@@ -26,7 +26,7 @@ test('a ranked node: the signed difference of every term that differs', () => {
       { term: 'in_flight', chosen: 0, other: 3, difference: 3 },
       { term: 'free', chosen: 2, other: 1, difference: -1 },
     ],
-    sentence: 'box ranks 0/0/3 against 0/0/0 of rig: +3 in_flight and -1 free',
+    sentence: 'box has 3 requests for qwen3:8b, rig has no request for it',
   })
 })
 
@@ -36,18 +36,14 @@ test('terms that are words are told side by side; a missing number counts as 0',
       { term: 'tier', chosen: 'resident', other: 'cold' },
       { term: 'memory_fit', chosen: 0, other: 'unknown' },
     ],
-    sentence:
-      'cold ranks 2/0/0 against 0/0/0 of rig: tier cold instead of resident and memory_fit unknown instead of 0',
+    sentence: 'cold has to load qwen3:8b, rig has it in memory and a free slot',
   })
 })
 
-test('an equal node is called equal, with what broke the tie', () => {
-  const tied = record({
-    rounds: [round([ranked('rig', [0], { tie: 'least_recently_chosen' }), ranked('twin', [0])], start('rig'))],
-  })
-
-  expect(whyNot(given, 'twin').sentence).toBe('twin is equal to rig in every term (0/0/0 against 0/0/0 of rig)')
-  expect(whyNot(tied, 'twin').sentence).toBe('twin is equal to rig, which won the tie by least_recently_chosen')
+test('an equal node is called equal, with what goes first among equals', () => {
+  expect(whyNot(given, 'twin').sentence).toBe(
+    'twin is equal to rig, and of equals the one goes first that was chosen longest ago',
+  )
 })
 
 test('an eliminated node: the reason with the numbers that were compared', () => {

@@ -1,13 +1,12 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { RouterError } from '../../../src/domain/errors'
 import answers from '../../fixtures/wire/anthropic-answers.json'
 import requests from '../../fixtures/wire/anthropic-requests.json'
 import type { Golden } from './golden'
-import { cuts, exchangeOf, paths, recordEnd, requestOf, run, timing } from './golden'
+import { exchangeOf, recordEnd, requestOf, run, timing } from './golden'
+import { answerOf, describeGoldens, named } from './golden-suite'
 
-const asked = requests as Golden[]
-const told = answers as Golden[]
+const goldens = [...requests, ...answers] as Golden[]
 
 /** The rows of the translation tables, and the kinds of node that each was recorded with. */
 const rows: Readonly<Record<string, string>> = {
@@ -63,7 +62,7 @@ const rows: Readonly<Record<string, string>> = {
   '7.5 BL-P10 all of it': 'openai ollama',
   '7.6 length': 'openai ollama',
   '7.6 content_filter': 'openai',
-  '7.6 stop sequence': 'openai',
+  '7.6 stop sequence': 'openai anthropic',
   '7.6 BL-S07 cut off': 'openai ollama',
   '7.6 error after the first byte': 'openai ollama anthropic',
   '7.6 error before the first byte': 'openai ollama anthropic',
@@ -78,55 +77,10 @@ const rows: Readonly<Record<string, string>> = {
   '7.8 tool without input': 'openai',
 }
 
-const named = (goldens: readonly Golden[]) =>
-  goldens.map((golden, index) => [`${golden.table} ${golden.row}: ${golden.node} node (${index})`, golden] as const)
-
-const refusalOf = (golden: Golden): unknown => {
-  try {
-    return requestOf(exchangeOf(paths[golden.client], golden.ask), golden, 'node-model')
-  } catch (error) {
-    return error
-  }
-}
-
-const answerOf = (golden: Golden) => {
-  const exchange = exchangeOf(paths[golden.client], golden.ask)
-  const request = requestOf(exchange, golden, 'node-model')
-  const { stream } = exchange.job
-  const join = (records: readonly string[], end: string): string => records.map((record) => record + end).join('')
-  return {
-    bytes: new TextEncoder().encode(join(golden.answer ?? [], recordEnd(golden.node, stream))),
-    expected: join(golden.told ?? [], stream ? '\n\n' : ''),
-    transform: () => exchange.reply(request, 'node-model', timing()),
-  }
-}
-
-describe('what a node is asked for an Anthropic client', () => {
-  test.each(named([...asked, ...told].filter(({ sent }) => sent)))('%s', (_, golden) => {
-    const { path, body } = requestOf(exchangeOf(paths[golden.client], golden.ask), golden, 'node-model')
-
-    expect<unknown>({ path, body: JSON.parse(new TextDecoder().decode(body)) }).toEqual(golden.sent)
-  })
-
-  test.each(named(asked.filter(({ refused }) => refused)))('refused: %s', (_, golden) => {
-    const error = refusalOf(golden)
-
-    expect(error).toBeInstanceOf(RouterError)
-    expect(error).toMatchObject({ code: golden.refused?.code, details: { param: golden.refused?.param } })
-  })
-})
-
-describe('what an Anthropic client is told, however the bytes arrive (BL-I01)', () => {
-  test.each(named(told))('%s', (_, golden) => {
-    const { bytes, expected, transform } = answerOf(golden)
-
-    expect(run(transform(), [bytes])).toBe(expected)
-    for (const pieces of cuts(bytes)) expect(run(transform(), pieces)).toBe(expected)
-  })
-})
+describeGoldens(goldens, rows)
 
 describe('whatever a node answers', () => {
-  const streams = told.filter(({ ask }) => (ask as { stream?: boolean }).stream === true)
+  const streams = goldens.filter(({ answer, ask }) => answer && (ask as { stream?: boolean }).stream === true)
 
   /** Types of the events, in order; throws on an event that is none. */
   const eventsOf = (body: string): string[] =>
@@ -221,16 +175,4 @@ describe('whatever a node answers', () => {
       }),
     )
   })
-})
-
-test('every row of the tables has an exchange with each kind of node', () => {
-  const recorded: Record<string, Set<string>> = {}
-  for (const { table, row, node } of [...asked, ...told]) {
-    const key = `${table} ${row}`
-    recorded[key] = (recorded[key] ?? new Set()).add(node)
-  }
-
-  expect(Object.fromEntries(Object.entries(recorded).map(([row, nodes]) => [row, [...nodes].sort().join()]))).toEqual(
-    Object.fromEntries(Object.entries(rows).map(([row, nodes]) => [row, nodes.split(' ').sort().join()])),
-  )
 })

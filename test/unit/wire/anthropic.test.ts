@@ -2,7 +2,7 @@ import { describe, expect, test } from 'bun:test'
 import type { ErrorCode } from '../../../src/domain/errors'
 import { RouterError } from '../../../src/domain/errors'
 import type { Job } from '../../../src/domain/job'
-import { countTokens } from '../../../src/wire/anthropic'
+import { readTokenQuestion } from '../../../src/wire/anthropic'
 import { errorBody, errorResponse, errorStatus } from '../../../src/wire/errors'
 import { arrivalOf, decodeArrival, exchangeOf, nodeOf, text, timing } from './golden'
 
@@ -329,14 +329,31 @@ describe('counting tokens', () => {
   test('needs no answer length and knows what the endpoint itself would count', () => {
     const body = { model: 'm', system: 'x'.repeat(396), messages: hi, tools: [tool] }
 
-    expect(countTokens(bytes(body)).input_tokens).toBe(jobOf(body).promptTokens.value)
-    expect(countTokens(bytes(body)).input_tokens).toBeGreaterThan(100)
+    expect(readTokenQuestion(bytes(body)).estimate).toBe(jobOf(body).promptTokens.value)
+    expect(readTokenQuestion(bytes(body)).estimate).toBeGreaterThan(100)
+  })
+
+  test('an engine is asked what it would be asked to answer: its own name for the model, no billing header', () => {
+    const billing = { type: 'text', text: 'x-anthropic-billing-header: cc_version=1; cch=2;' }
+    const system = [billing, { type: 'text', text: 'Be short.' }]
+    const ask = (options = {}) => readTokenQuestion(bytes({ model: 'claude', system, messages: hi }), options).prompt
+
+    expect(ask()?.anthropic?.('m')).toEqual({ model: 'm', system: system.slice(1), messages: hi })
+    expect(ask()?.chat('m')).toMatchObject({ model: 'm', messages: [{ role: 'system', content: 'Be short.' }, ...hi] })
+    expect(ask({ keepBillingHeader: true })?.anthropic?.('m')).toMatchObject({ system })
+    expect(JSON.stringify(ask({ keepBillingHeader: true })?.chat('m'))).toContain('cc_version')
+  })
+
+  test('no engine is asked about pictures', () => {
+    const body = { model: 'm', messages: [{ role: 'user', content: [image] }] }
+
+    expect(readTokenQuestion(bytes(body)).prompt).toBeUndefined()
   })
 
   test.each([[{}], [{ model: 'm' }], [{ model: 'm', messages: [] }], [{ model: 'm', messages: 'hi' }]])(
     'refuses %p',
     (body) => {
-      expect(() => countTokens(bytes(body))).toThrow(RouterError)
+      expect(() => readTokenQuestion(bytes(body))).toThrow(RouterError)
     },
   )
 })

@@ -3,6 +3,7 @@ import { dialects } from '../../../src/wire'
 import { concat } from '../../../src/wire/bytes'
 import type { Arrival } from '../../../src/wire/dialect'
 import type { Exchange, NodeDialect, ReplyTransform, Timing } from '../../../src/wire/exchange'
+import { nativeJobs } from '../../../src/wire/native'
 
 /** One row of a translation table, in one direction. */
 export interface Golden {
@@ -15,6 +16,7 @@ export interface Golden {
     | 'ollama.chat'
     | 'ollama.generate'
     | 'anthropic.messages'
+    | 'native.job'
   readonly node: NodeDialect
   /** The client's body. */
   readonly ask: unknown
@@ -34,6 +36,7 @@ export const paths = {
   'ollama.chat': '/api/chat',
   'ollama.generate': '/api/generate',
   'anthropic.messages': '/v1/messages',
+  'native.job': '/api/v1/jobs',
 } as const
 
 /** 2026-01-01T00:00:00Z */
@@ -53,7 +56,8 @@ export const arrivalOf = (
 })
 
 export const decodeArrival = (arrival: Arrival): Exchange => {
-  const route = dialects.flatMap(({ inference }) => inference).find(({ path }) => path === arrival.path)
+  const routes = [...dialects.flatMap(({ inference }) => inference), nativeJobs]
+  const route = routes.find(({ path }) => path === arrival.path)
   if (!route) throw new Error(`no route ${arrival.path}`)
   return route.decode(arrival)
 }
@@ -107,4 +111,17 @@ export const run = (transform: ReplyTransform, pieces: readonly Uint8Array[]): s
 export const cuts = function* (bytes: Uint8Array): Generator<Uint8Array[]> {
   for (let at = 0; at <= bytes.length; at++) yield [bytes.subarray(0, at), bytes.subarray(at)]
   yield Array.from(bytes, (byte) => new Uint8Array([byte]))
+}
+
+/** The first way to cut the bytes with which something else comes out than when they come whole, and what; none: undefined. */
+export const differingCut = (
+  bytes: Uint8Array,
+  outcome: (pieces: readonly Uint8Array[]) => string,
+): { readonly pieces: readonly string[]; readonly said: string } | undefined => {
+  const whole = outcome([bytes])
+  for (const pieces of cuts(bytes)) {
+    const said = outcome(pieces)
+    if (said !== whole) return { pieces: pieces.map(text), said }
+  }
+  return undefined
 }

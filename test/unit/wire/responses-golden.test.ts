@@ -1,14 +1,13 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
-import { RouterError } from '../../../src/domain/errors'
 import completions from '../../fixtures/wire/completions.json'
 import answers from '../../fixtures/wire/responses-answers.json'
 import requests from '../../fixtures/wire/responses-requests.json'
 import type { Golden } from './golden'
-import { cuts, exchangeOf, paths, recordEnd, requestOf, run, timing } from './golden'
+import { exchangeOf, recordEnd, requestOf, run, timing } from './golden'
+import { answerOf, describeGoldens } from './golden-suite'
 
-const asked = [...requests, ...completions] as Golden[]
-const told = [...answers, ...completions.filter((golden) => 'told' in golden)] as Golden[]
+const goldens = [...requests, ...answers, ...completions] as Golden[]
 
 /** The rows of the translation tables, and the kinds of node that each was recorded with. */
 const rows: Readonly<Record<string, string>> = {
@@ -122,58 +121,12 @@ const eventsOf = (body: string): Event[] =>
       return parsed
     })
 
-const named = (goldens: readonly Golden[]) =>
-  goldens.map((golden, index) => [`${golden.table} ${golden.row}: ${golden.node} node (${index})`, golden] as const)
-
-const refusalOf = (golden: Golden): unknown => {
-  try {
-    return requestOf(exchangeOf(paths[golden.client], golden.ask), golden, 'node-model')
-  } catch (error) {
-    return error
-  }
-}
-
-const answerOf = (golden: Golden) => {
-  const exchange = exchangeOf(paths[golden.client], golden.ask)
-  const request = requestOf(exchange, golden, 'node-model')
-  const { stream } = exchange.job
-  const join = (records: readonly string[], end: string): string => records.map((record) => record + end).join('')
-  return {
-    bytes: new TextEncoder().encode(join(golden.answer ?? [], recordEnd(golden.node, stream))),
-    expected: join(golden.told ?? [], stream ? '\n\n' : ''),
-    /** Of a call of its own: an exchange knows how far its stream has come. */
-    transform: () => exchangeOf(paths[golden.client], golden.ask).reply(request, 'node-model', timing()),
-  }
-}
-
-describe('what a node is asked for a client of responses or completions', () => {
-  test.each(named(asked.filter(({ sent }) => sent)))('%s', (_, golden) => {
-    const { path, body } = requestOf(exchangeOf(paths[golden.client], golden.ask), golden, 'node-model')
-
-    expect<unknown>({ path, body: JSON.parse(new TextDecoder().decode(body)) }).toEqual(golden.sent)
-  })
-
-  test.each(named(asked.filter(({ refused }) => refused)))('refused: %s', (_, golden) => {
-    const error = refusalOf(golden)
-
-    expect(error).toBeInstanceOf(RouterError)
-    expect(error).toMatchObject({ code: golden.refused?.code, details: { param: golden.refused?.param } })
-  })
-})
-
-describe('what it is told, however the bytes of the node arrive (BL-I01)', () => {
-  test.each(named(told))('%s', (_, golden) => {
-    const { bytes, expected, transform } = answerOf(golden)
-
-    expect(run(transform(), [bytes])).toBe(expected)
-    for (const pieces of cuts(bytes)) expect(run(transform(), pieces)).toBe(expected)
-  })
-})
+describeGoldens(goldens, rows)
 
 describe('whatever a node answers', () => {
-  const streams = told.filter(({ client, ask }) => {
+  const streams = goldens.filter(({ client, answer, ask }) => {
     const { stream } = ask as { stream?: boolean }
-    return client === 'openai.responses' && stream === true
+    return client === 'openai.responses' && answer !== undefined && stream === true
   })
 
   test('broken, doubled and reordered records never throw, and never end well and badly at once', () => {
@@ -258,16 +211,4 @@ describe('whatever a node answers', () => {
       ),
     )
   })
-})
-
-test('every row of the tables has an exchange with each kind of node', () => {
-  const recorded: Record<string, Set<string>> = {}
-  for (const { table, row, node } of [...asked, ...told]) {
-    const key = `${table} ${row}`
-    recorded[key] = (recorded[key] ?? new Set()).add(node)
-  }
-
-  expect(Object.fromEntries(Object.entries(recorded).map(([row, nodes]) => [row, [...nodes].sort().join()]))).toEqual(
-    Object.fromEntries(Object.entries(rows).map(([row, nodes]) => [row, nodes.split(' ').sort().join()])),
-  )
 })
