@@ -55,12 +55,10 @@ export const startFleet = (
 
   const nursery = nurseryFor(config, { ...ports, gateway: catalog.gateway }, shared, {
     open: (request, reply) => {
-      callers.get(request)?.resolve(reply)
-      callers.delete(request)
+      callers.take(request)?.resolve(reply)
     },
     refuse: (request, error) => {
-      callers.get(request)?.reject(error.with({ requestId: request }))
-      callers.delete(request)
+      callers.take(request)?.reject(error.with({ requestId: request }))
     },
   })
 

@@ -40,6 +40,17 @@ export class SlotMap<V> {
     return true
   }
 
+  /** Gives the value and deletes it. */
+  take(key: string): V | undefined {
+    const slot = this.#slots.get(key)
+    if (slot === undefined) return undefined
+    const value = this.#values[slot]
+    this.#slots.delete(key)
+    this.#values[slot] = undefined
+    this.#free.push(slot)
+    return value
+  }
+
   clear(): void {
     this.#slots.clear()
     this.#values.length = 0

@@ -75,8 +75,9 @@ export const createAnswer = (deps: ServerDeps, peers: Peers): Answer => {
     }
   }
 
-  const sign = (headers: Headers, call: Call): void => {
-    tellWhy(headers, call)
+  const sign = (headers: Headers, route: Route, call: Call): void => {
+    // Only what may take its time is placed and has a record.
+    if (route.patient) tellWhy(headers, call)
     const clientId = clientRequestId(call.request.headers)
     if (clientId) headers.set('x-client-request-id', clientId)
     headers.set('x-request-id', call.id)
@@ -97,7 +98,7 @@ export const createAnswer = (deps: ServerDeps, peers: Peers): Answer => {
       if (route.patient) call.answered()
       response = refuse(route, call, thrown)
     }
-    sign(response.headers, call)
+    sign(response.headers, route, call)
     return response
   }
 }

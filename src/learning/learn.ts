@@ -9,8 +9,7 @@ export const learnFrom = (samples: Samples): { readonly name: string; hear(fact:
   const jobs = new SlotMap<Job>()
 
   const settle = (fact: FactOf<'request.settled'>): void => {
-    const job = jobs.get(fact.request)
-    jobs.delete(fact.request)
+    const job = jobs.take(fact.request)
     const inside = samples.parallelism.ended(fact.request, fact.at)
     if (fact.outcome.end === 'completed') measure(samples, fact, job, inside)
   }

@@ -42,9 +42,8 @@ export const createWatch = (keyOf: (node: string, model: string) => string, limi
   }
 
   const ended = (request: string, at: number): TimeInside | undefined => {
-    const place = whereabouts.get(request)
+    const place = whereabouts.take(request)
     if (place === undefined) return undefined
-    whereabouts.delete(request)
     place.engine.estimate.ended(request)
     return place.engine.flights.ended(place.flight, at)
   }

@@ -103,7 +103,7 @@ export const createFactCounters = (families: Families, { models, words, perKey }
   const settled = ({ request, at, arrivedAt, asked, dialect, outcome, residency }: FactOf<'request.settled'>): void => {
     const { end, node = '', tokensIn = 0, tokensOut = 0, ttftMs } = outcome
     // Only what ran makes a model known: clients may ask for anything.
-    const tracked = running.get(request)
+    const tracked = running.take(request)
     const wanted = models.known(tracked?.wanted ?? asked)
     const model = node !== '' && outcome.model !== undefined ? models.admit(outcome.model) : wanted
     families.requests.add(1, node, model, dialect, end)
@@ -118,7 +118,6 @@ export const createFactCounters = (families: Families, { models, words, perKey }
     if (tracked?.standsIn && ttftMs !== undefined)
       families.fallbacks.add(1, tracked.isKnown ? models.admit(tracked.wanted) : wanted, model)
     if (tracked) leavePhase(tracked, at, end)
-    running.delete(request)
   }
 
   const countKey = ({ key, outcome }: FactOf<'request.settled'>): void => {

@@ -146,9 +146,8 @@ export const createLedger = (): Ledger => {
   }
 
   const release = (request: string): Reservation | undefined => {
-    const held = reservations.get(request)
+    const held = reservations.take(request)
     if (held === undefined) return undefined
-    reservations.delete(request)
     byNode.get(held.node)?.delete(request)
     const account = open(held.node, held.model)
     account.reserved -= 1
