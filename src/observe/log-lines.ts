@@ -14,6 +14,15 @@ const END_LEVELS: Readonly<Record<TerminalStatus, Level>> = {
   expired: 'warn',
 }
 
+/**
+ * That a request took a free slot as it came stands in the line of its end; a held one is looked at again and again. News
+ * is what goes another way.
+ */
+const isNews = ({ cause, decision: { kind } }: FactOf<'request.placed'>): boolean => {
+  if (cause === 'arrival') return kind !== 'start'
+  return cause !== 'hold' || kind === 'start' || kind === 'load'
+}
+
 /** At which level a fact is told. Known without building the line, so that a silent level costs nothing. */
 export const levelOf = (fact: Fact): Level => {
   switch (fact.type) {
@@ -21,8 +30,7 @@ export const levelOf = (fact: Fact): Level => {
     case 'request.phase':
       return 'debug'
     case 'request.placed':
-      // A held request is looked at again and again; only what changes its fate is news.
-      return fact.cause === 'hold' && fact.decision.kind !== 'start' && fact.decision.kind !== 'load' ? 'debug' : 'info'
+      return isNews(fact) ? 'info' : 'debug'
     case 'request.settled':
       return END_LEVELS[fact.outcome.end]
     case 'attempt.failed':

@@ -29,7 +29,7 @@ const createStandardOutput = (): LogOutput => {
   const flush = (): void => {
     const batch = pending
     pending = ''
-    if (batch !== '') writeAll(Buffer.from(batch))
+    if (batch !== '') writeAll(batch)
   }
   process.on('exit', flush)
   return {
@@ -43,10 +43,12 @@ const createStandardOutput = (): LogOutput => {
 }
 
 /** Waits for a slow reader, as a terminal or a file would: a line that is told is not lost. */
-const writeAll = (bytes: Uint8Array): void => {
-  for (let written = 0; written < bytes.length; ) {
+const writeAll = (text: string): void => {
+  const length = Buffer.byteLength(text)
+  for (let written = 0; written < length; ) {
     try {
-      written += writeSync(STDOUT, bytes, written)
+      // What the reader takes at once, as it nearly always does, is not copied first.
+      written += written === 0 ? writeSync(STDOUT, text) : writeSync(STDOUT, Buffer.from(text), written)
     } catch (error) {
       // A reader that went away (`fleet serve | head`) must not end the router.
       if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return

@@ -2,10 +2,11 @@
  * Member names and other small words, the same few hundred in all bodies: each is made into a string once and found again
  * by its bytes. Making it anew for every member was a fifth of what reading a small body cost.
  */
+import { decode } from '../bytes'
 
 /** No longer than this, in bytes. */
 const maxLength = 24
-/** A power of two. A word that falls onto the place of another replaces it, so the table never grows. */
+/** A power of two. Two words may share a place and its neighbour; a third replaces the older, so the table never grows. */
 const places = 1_024
 const known: string[] = new Array(places).fill('')
 
@@ -27,9 +28,12 @@ export const nameAt = (bytes: Uint8Array, start: number, end: number): string | 
     hash = (Math.imul(hash, 31) + byte) | 0
   }
   const place = (hash ^ (hash >>> 10)) & (places - 1)
-  const candidate = known[place] as string
-  if (candidate.length === length && isAt(candidate, bytes, start)) return candidate
-  const text = String.fromCharCode(...bytes.subarray(start, end))
+  const newer = known[place] as string
+  if (newer.length === length && isAt(newer, bytes, start)) return newer
+  const older = known[place ^ 1] as string
+  if (older.length === length && isAt(older, bytes, start)) return older
+  const text = decode(bytes.subarray(start, end))
+  known[place ^ 1] = newer
   known[place] = text
   return text
 }

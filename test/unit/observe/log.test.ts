@@ -37,23 +37,8 @@ describe('lines', () => {
     ])
   })
 
-  test('an ordinary request is two lines: the decision and the end', () => {
+  test('an ordinary request is one line: its end', () => {
     expect(told(ordinary())).toEqual([
-      {
-        level: 'info',
-        time: expect.any(String),
-        request: 'req_1',
-        node: 'rig',
-        model: 'qwen3:8b',
-        reason: 'resident',
-        decision: 'start',
-        cause: 'arrival',
-        attempt: 1,
-        policy: 'residency',
-        candidates: 3,
-        took_ms: 0.04,
-        msg: 'request.placed',
-      },
       {
         level: 'info',
         time: expect.any(String),
@@ -72,6 +57,29 @@ describe('lines', () => {
         msg: 'request.settled',
       },
     ])
+  })
+
+  test('a decision that is more than a free slot has a line of its own', () => {
+    const decided = ordinary().map((fact) =>
+      fact.type === 'request.placed' ? { ...fact, decision: { ...fact.decision, kind: 'load' as const } } : fact,
+    )
+
+    expect(told(decided).map(({ msg }) => msg)).toEqual(['request.placed', 'request.settled'])
+    expect(told(decided)[0]).toEqual({
+      level: 'info',
+      time: expect.any(String),
+      request: 'req_1',
+      node: 'rig',
+      model: 'qwen3:8b',
+      reason: 'resident',
+      decision: 'load',
+      cause: 'arrival',
+      attempt: 1,
+      policy: 'residency',
+      candidates: 3,
+      took_ms: 0.04,
+      msg: 'request.placed',
+    })
   })
 
   test('a held request is told when it is held, not at every look', () => {
@@ -170,7 +178,7 @@ describe('folding', () => {
   })
 
   test('lines below warn are never folded', () => {
-    expect(told([...ordinary(), ...ordinary()])).toHaveLength(4)
+    expect(told([...ordinary(), ...ordinary()])).toHaveLength(2)
   })
 })
 
