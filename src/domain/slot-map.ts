@@ -57,7 +57,7 @@ export class SlotMap<V> {
     this.#free.length = 0
   }
 
-  keys(): IterableIterator<string> {
+  keys(): MapIterator<string> {
     return this.#slots.keys()
   }
 

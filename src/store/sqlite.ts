@@ -28,6 +28,8 @@ const NEXT_BATCH_MS = 10
 const RETRY_MS = 1_000
 /** Records that may wait for the disk; beyond it the oldest are given up. */
 const MAX_PENDING = 20_000
+/** Dropped at once beyond that: finding the oldest walks over all that were dropped before it. */
+const DROP_ROWS = 500
 const PRUNE_EVERY_MS = 60_000
 /** Rows deleted at once, and the pause before the next ones. */
 const PRUNE_ROWS = 200
@@ -122,10 +124,7 @@ export const openStore = (options: StoreOptions): Store => {
   return {
     save: (record) => {
       pending.set(record.id, record)
-      if (pending.size > MAX_PENDING) {
-        dropOldest(pending)
-        lost++
-      }
+      if (pending.size > MAX_PENDING) lost += dropOldest(pending)
       if (pending.size === BATCH_ROWS && problem === undefined) hurry()
       else schedule(FLUSH_EVERY_MS)
     },
@@ -167,7 +166,7 @@ export const openStore = (options: StoreOptions): Store => {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-const dropOldest = (map: Pick<SlotMap<unknown>, 'keys' | 'delete'>): void => {
-  const oldest = map.keys().next()
-  if (!oldest.done) map.delete(oldest.value)
+const dropOldest = (records: SlotMap<unknown>): number => {
+  for (const id of [...records.keys().take(DROP_ROWS)]) records.delete(id)
+  return DROP_ROWS
 }
