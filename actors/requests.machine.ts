@@ -73,7 +73,8 @@ export const requestsChart = {
 type Of<T extends RequestsEvent['type']> = Extract<RequestsEvent, { type: T }>
 
 /** `request/<id>` without what stands before the id. */
-const requestOf = (id: string): string => id.slice(address.request('').length)
+const BEFORE_ID = address.request('').length
+const requestOf = (id: string): string => id.slice(BEFORE_ID)
 
 const each = (registry: RequestsContext['registry'], event: RequestEvent, api: Api<RequestsEvent>): void => {
   for (const request of registry.values()) api.send(request, event)
