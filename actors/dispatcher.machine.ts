@@ -1,9 +1,12 @@
 import type { DispatcherContext, DispatcherInput, Turn } from './dispatcher/context'
 import { adopt, lose } from './dispatcher/loads'
-import { arrive, look, returnBound, tellHeld, tryElsewhere } from './dispatcher/turn'
+import { returnBound } from './dispatcher/bound'
+import { PolicyDesk } from './dispatcher/policy-desk'
+import { arrive, look, tellHeld, tryElsewhere } from './dispatcher/turn'
 import { isBatch } from './dispatcher/share'
 import { free, onReport, releaseSlot, settleLingering } from './dispatcher/slots'
 import { sameModel } from '../src/domain/job'
+import type { Writable } from '../src/domain/writable'
 import { policyNamed } from '../src/placement/policies'
 import { type Chart, flat } from './flat'
 import { address, type DispatcherEvent } from './protocol'
@@ -46,13 +49,13 @@ type Of<T extends DispatcherEvent['type']> = Extract<DispatcherEvent, { type: T 
 const turn = (context: DispatcherContext, api: Turn['api']): Turn => ({ context, api })
 
 export const dispatcherLogic = flat<DispatcherContext, DispatcherEvent, DispatcherInput>(dispatcherChart, {
-  context: (input) => ({
-    ...input,
-    loadDueAt: new Map(),
-    lastRescoreAt: input.now(),
-    looking: false,
-    asking: undefined,
-  }),
+  context: (input) => {
+    const own = { loadDueAt: new Map(), lastRescoreAt: input.now(), looking: false, asking: undefined }
+    // It reads the configuration from the context, which takes another one while it runs.
+    const context: Writable<DispatcherContext> = Object.assign({ policyDesk: undefined as never }, input, own)
+    context.policyDesk = new PolicyDesk(context)
+    return context
+  },
   delays: { tick: TICK_MS },
   actions: {
     place: (context, event, api) => {

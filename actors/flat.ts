@@ -203,27 +203,58 @@ const tellInspectors = <C extends object, E extends EventObject>(
 
 const API = Symbol('api')
 
+/** What an actor sends leaves by one door, once per transition: a closure for each event would be garbage for each event. */
+class FlatApi<E extends EventObject> implements Api<E> {
+  readonly self: Api<E>['self']
+  readonly system: Api<E>['system']
+  readonly #scope: { defer(run: () => void): void }
+  /** Receiver and event in turn. */
+  #outbox: (AnyActorRef | string | AnyEventObject)[] = []
+  /** Takes what is sent while the other is emptied. */
+  #spare: (AnyActorRef | string | AnyEventObject)[] = []
+  readonly #post = (): void => this.#flush()
+
+  constructor(scope: Scope<object, E>) {
+    this.self = scope.self as unknown as Api<E>['self']
+    this.system = scope.system as unknown as Api<E>['system']
+    this.#scope = scope
+  }
+
+  send(to: AnyActorRef | string, event: AnyEventObject): void {
+    if (this.#outbox.push(to, event) === 2) this.#scope.defer(this.#post)
+  }
+
+  later(event: E, ms: number, id: string): void {
+    this.system.scheduler.schedule(this.self as AnyActorRef, this.self as AnyActorRef, event, ms, id)
+  }
+
+  cancel(id: string): void {
+    this.system.scheduler.cancel(this.self as AnyActorRef, id)
+  }
+
+  defer(run: () => void): void {
+    this.#scope.defer(run)
+  }
+
+  /** In the order in which they were sent. What is sent meanwhile is of the next transition, and leaves with that. */
+  #flush(): void {
+    const letters = this.#outbox
+    this.#outbox = this.#spare
+    const relay = this.system as unknown as Internals
+    for (let at = 0; at < letters.length; at += 2) {
+      const to = letters[at] as AnyActorRef | string
+      const target = typeof to === 'string' ? (this.system.get(to) as AnyActorRef | undefined) : to
+      if (target !== undefined) relay._relay(this.self as AnyActorRef, target, letters[at + 1] as AnyEventObject)
+    }
+    letters.length = 0
+    this.#spare = letters
+  }
+}
+
 /** One api per actor, made on first use and kept with its scope: a weak map of them would slow every garbage collection. */
 const apiFor = <C extends object, E extends EventObject>(scope: Scope<C, E> & { [API]?: Api<E> }): Api<E> => {
-  const known = scope[API]
-  if (known !== undefined) return known
-  const self = scope.self as unknown as AnyActorRef
-  const system = scope.system as unknown as Api<E>['system']
-  const relay = system as unknown as Internals
-  const api: Api<E> = {
-    self: self as unknown as Api<E>['self'],
-    system,
-    send: (to, event) =>
-      scope.defer(() => {
-        const target = typeof to === 'string' ? (system.get(to) as AnyActorRef | undefined) : to
-        if (target !== undefined) relay._relay(self, target, event)
-      }),
-    later: (event, ms, id) => system.scheduler.schedule(self, self, event, ms, id),
-    cancel: (id) => system.scheduler.cancel(self, id),
-    defer: (run) => scope.defer(run),
-  }
-  scope[API] = api
-  return api
+  scope[API] ??= new FlatApi<E>(scope as unknown as Scope<object, E>)
+  return scope[API]
 }
 
 /** Turns a chart and its behaviour into actor logic. Throws at once on a name the chart uses and nobody provides. */
@@ -278,23 +309,29 @@ export const flat = <C extends object, E extends EventObject, I>(
       if (ms !== Number.POSITIVE_INFINITY) api.later(timer.event as E, ms, timer.id)
     }
     if (running !== undefined) leave(state, running)
-    if (state.effects.length === 0) return running
-    const effects = running ?? []
+    return state.effects.length === 0 ? running : begin(state, context, api, running ?? [])
+  }
+
+  const begin = (state: CompiledState<C, E>, context: C, api: Api<E>, running: Running[]): Running[] => {
     for (const effect of state.effects) {
-      if (effects.some((one) => one.effect === effect)) continue
+      if (running.some((one) => one.effect === effect)) continue
       const controller = new AbortController()
-      effects.push({ effect, controller })
+      running.push({ effect, controller })
       const run = behaviour.effects?.[effect]
-      scope.defer(() => {
+      api.defer(() => {
         if (!controller.signal.aborted) run?.(context, api, controller.signal)
       })
     }
-    return effects
+    return running
   }
+
+  /** Only what no other name matches. */
+  const inFamily = ({ families }: CompiledState<C, E>, type: string): readonly CompiledArc<C, E>[] | undefined =>
+    families.find(([prefix]) => type.startsWith(prefix))?.[1]
 
   const step = (current: FlatSnapshot<C>, event: E, scope: Scope<C, E>): FlatSnapshot<C> => {
     const state = stateOf(current.value)
-    const arcs = state.arcs.get(event.type) ?? state.families.find(([prefix]) => event.type.startsWith(prefix))?.[1]
+    const arcs = state.arcs.get(event.type) ?? inFamily(state, event.type)
     if (arcs === undefined) return current
     const { context } = current
     for (const arc of arcs) {

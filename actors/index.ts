@@ -19,6 +19,7 @@ import { axesOf } from './view'
 import { aliasViews, modelViews } from './model-views'
 import { nodeViewOf, waitersOf } from './views'
 import { nurseryFor, type Ports, type Shared } from './wiring'
+import { SlotMap } from '../src/domain/slot-map'
 
 export type { Ports }
 
@@ -38,13 +39,13 @@ export const startFleet = (
 ): Started => {
   const { clock, journal } = ports
   const startedAt = clock.now()
-  const callers = new Map<string, { resolve(reply: Reply): void; reject(error: RouterError): void }>()
+  const callers = new SlotMap<{ resolve(reply: Reply): void; reject(error: RouterError): void }>()
   const roster = createRoster((node) => catalog.forget(node))
   const catalog = createCatalog(config, { ...ports, now: () => clock.now(), roster })
   const shared: Shared = {
     roster,
     queues: new Map(),
-    requests: new Map(),
+    requests: new SlotMap(),
     samples: ports.samples,
     keys: createKeyLimits(() => clock.now()),
     desk: { ledger: createLedger(), room: createRoom() },
@@ -54,12 +55,10 @@ export const startFleet = (
 
   const nursery = nurseryFor(config, { ...ports, gateway: catalog.gateway }, shared, {
     open: (request, reply) => {
-      callers.get(request)?.resolve(reply)
-      callers.delete(request)
+      callers.take(request)?.resolve(reply)
     },
     refuse: (request, error) => {
-      callers.get(request)?.reject(error.with({ requestId: request }))
-      callers.delete(request)
+      callers.take(request)?.reject(error.with({ requestId: request }))
     },
   })
 

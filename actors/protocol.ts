@@ -226,14 +226,38 @@ export type QueueRef = Ref<QueueEvent>
 export type NodeRef = Ref<NodeEvent>
 export type RuntimeRef = Ref<RuntimeEvent>
 
+/** One address is asked for several times in a row, and the very same string finds its receiver without being hashed again. */
+const lastSpelled = (spell: (name: string) => string): ((name: string) => string) => {
+  let last: string | undefined
+  let text = ''
+  return (name) => {
+    if (name !== last) {
+      last = name
+      text = spell(name)
+    }
+    return text
+  }
+}
+
+const lastQueue = { node: '', modelKey: '', text: 'queue//' }
+
+const queueAddress = (node: string, modelKey: string): string => {
+  if (node !== lastQueue.node || modelKey !== lastQueue.modelKey) {
+    lastQueue.node = node
+    lastQueue.modelKey = modelKey
+    lastQueue.text = `queue/${node}/${modelKey}`
+  }
+  return lastQueue.text
+}
+
 /** Addresses, spelled once. */
 export const address = {
   fleet: 'fleet',
   dispatcher: 'dispatcher',
   requests: 'requests',
   queues: 'queues',
-  request: (id: string) => `request/${id}`,
-  queue: (node: string, modelKey: string) => `queue/${node}/${modelKey}`,
-  node: (name: string) => `node/${name}`,
+  request: lastSpelled((id) => `request/${id}`),
+  queue: queueAddress,
+  node: lastSpelled((name) => `node/${name}`),
   runtime: (name: string) => `runtime/${name}`,
 } as const

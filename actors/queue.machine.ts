@@ -2,6 +2,7 @@ import type { PriorityConfig } from '../src/domain/config'
 import { classAt, comparePlaces, queueLimitFor } from '../src/placement/priority'
 import { type Api, type Chart, flat } from './flat'
 import { address, type QueueEntry, type QueueEvent } from './protocol'
+import { SlotMap } from '../src/domain/slot-map'
 
 export interface QueueContext {
   readonly node: string
@@ -14,7 +15,7 @@ export interface QueueContext {
   readonly now: () => number
   /** Bound requests in the order in which they will start. */
   readonly waiting: QueueEntry[]
-  readonly running: Map<string, QueueEntry>
+  readonly running: SlotMap<QueueEntry>
 }
 
 export type QueueInput = Pick<QueueContext, 'node' | 'model' | 'key' | 'limit' | 'rules' | 'now'>
@@ -96,7 +97,7 @@ const refuse = (context: QueueContext, entry: QueueEntry, reason: string, api: Q
 }
 
 export const queueLogic = flat<QueueContext, QueueEvent, QueueInput>(queueChart, {
-  context: (input) => ({ ...input, waiting: [], running: new Map() }),
+  context: (input) => ({ ...input, waiting: [], running: new SlotMap() }),
   guards: {
     isReserved: (_context, event) => (event as Of<'queue.enqueue'>).entry.start,
     hasRoom: ({ waiting, limit, rules }, event) =>

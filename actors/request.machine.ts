@@ -1,7 +1,7 @@
-import type { Failure } from '../src/domain/facts'
-import { type Api, type Chart, flat } from './flat'
+import { type Chart, flat } from './flat'
 import type { RequestEvent } from './protocol'
 import type { RequestContext, RequestInput } from './request/context'
+import { forward } from './request/forward'
 import { settle } from './request/outcome'
 import * as deadlines from './request/deadlines'
 import * as steps from './request/steps'
@@ -192,43 +192,5 @@ export const requestLogic = flat<RequestContext, RequestEvent, RequestInput>(req
     isClientStalled: deadlines.isClientStalled,
   },
   actions: { ...steps.actions, settle },
-  effects: {
-    forward: (context, api, signal) => forward(context, api, signal),
-  },
+  effects: { forward },
 })
-
-const forward = (context: RequestContext, api: Api<RequestEvent>, signal: AbortSignal): void => {
-  const { job, ports, place } = context
-  const node = place === undefined ? undefined : ports.node(place.node)
-  const send = (event: RequestEvent) => {
-    if (!signal.aborted) api.self.send(event)
-  }
-  if (place === undefined || node === undefined) {
-    const failure: Failure = { class: 'connect', message: 'The node left the fleet.', bytes: 0, elapsedMs: 0 }
-    send({ type: 'reply.failed', failure, rejected: false })
-    return
-  }
-  context.flow = ports.gateway.forward(
-    {
-      request: job.id,
-      attempt: context.attempt,
-      node,
-      model: place.model,
-      ...(place.contextTokens === undefined ? {} : { contextTokens: place.contextTokens }),
-    },
-    {
-      started: (reply, firstByteMs) => {
-        ports.open(job.id, reply)
-        send({ type: 'reply.started', firstByteMs })
-      },
-      finished: (summary) => send({ type: 'reply.finished', summary }),
-      failed: (failure, rejected) => {
-        if (rejected !== undefined) ports.open(job.id, rejected)
-        send({ type: 'reply.failed', failure, rejected: rejected !== undefined })
-      },
-      refused: (error) => send({ type: 'reply.refused', error }),
-      left: (bytes) => send({ type: 'client.left', bytes }),
-    },
-    signal,
-  )
-}

@@ -19,10 +19,11 @@ import type { KeyLimits } from '../src/placement/key-limits'
 import { sameModel } from '../src/domain/job'
 import { RouterError, statusOf } from '../src/domain/errors'
 import type { Outcome } from '../src/domain/facts'
+import type { SlotMap } from '../src/domain/slot-map'
 
 export interface RequestsContext {
   /** Every live request by its address. */
-  readonly registry: Map<string, AnyActorRef>
+  readonly registry: SlotMap<AnyActorRef>
   /** Replaced whole when the configuration is; a request keeps those that it began with. */
   ports: RequestPorts
   readonly journal: Journal
@@ -72,9 +73,10 @@ export const requestsChart = {
 type Of<T extends RequestsEvent['type']> = Extract<RequestsEvent, { type: T }>
 
 /** `request/<id>` without what stands before the id. */
-const requestOf = (id: string): string => id.slice(address.request('').length)
+const BEFORE_ID = address.request('').length
+const requestOf = (id: string): string => id.slice(BEFORE_ID)
 
-const each = (registry: ReadonlyMap<string, AnyActorRef>, event: RequestEvent, api: Api<RequestsEvent>): void => {
+const each = (registry: RequestsContext['registry'], event: RequestEvent, api: Api<RequestsEvent>): void => {
   for (const request of registry.values()) api.send(request, event)
 }
 

@@ -2,7 +2,7 @@ import { modelKey } from '../src/domain/job'
 import type { NodeDescription, NodeReport, ResidentModel } from '../src/domain/node'
 import type { Journal } from '../src/ports/journal'
 import type { LoadOptions } from '../src/ports/node-gateway'
-import { type Chart, flat } from './flat'
+import { type Api, type Chart, flat } from './flat'
 import { address, type RuntimeEvent } from './protocol'
 
 export interface RuntimePorts {
@@ -166,9 +166,9 @@ export const runtimeLogic = flat<RuntimeContext, RuntimeEvent, RuntimeInput>(run
       api.send(address.dispatcher, { type: 'load.finished', node: node.name, model: loading.model, tookMs })
       api.send(address.node(node.name), { type: 'node.poll' })
     },
-    tellFailed: (context, event, api) => failLoad(context, (event as Of<'load.broke'>).message, api.send),
+    tellFailed: (context, event, api) => failLoad(context, (event as Of<'load.broke'>).message, api),
     tellTimedOut: (context, _event, api) => {
-      if (context.loading !== undefined) failLoad(context, describe(context.loading, context.ports.now()), api.send)
+      if (context.loading !== undefined) failLoad(context, describe(context.loading, context.ports.now()), api)
     },
   },
   effects: {
@@ -187,11 +187,7 @@ export const runtimeLogic = flat<RuntimeContext, RuntimeEvent, RuntimeInput>(run
   },
 })
 
-const failLoad = (
-  context: RuntimeContext,
-  message: string,
-  send: (to: string, event: { type: string; [key: string]: unknown }) => void,
-): void => {
+const failLoad = (context: RuntimeContext, message: string, api: Pick<Api<RuntimeEvent>, 'send'>): void => {
   const { loading, node, ports } = context
   if (loading === undefined) return
   const now = ports.now()
@@ -199,8 +195,8 @@ const failLoad = (
   context.evicted.until = now
   context.loading = undefined
   ports.journal.record({ type: 'load.failed', at: now, node: node.name, model: loading.model, tookMs, message })
-  send(address.dispatcher, { type: 'load.failed', node: node.name, model: loading.model, message })
-  send(address.node(node.name), {
+  api.send(address.dispatcher, { type: 'load.failed', node: node.name, model: loading.model, message })
+  api.send(address.node(node.name), {
     type: 'attempt.failed',
     failure: { class: 'status', message, bytes: 0, elapsedMs: tookMs },
   })

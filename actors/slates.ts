@@ -14,17 +14,17 @@ interface Sources {
 /** A candidate, and everything that it was made from. */
 interface Row {
   readonly member: Member
-  readonly report: NodeReport | undefined
-  readonly node: unknown
-  readonly runtime: unknown
   readonly mark: { readonly version: number }
-  readonly version: number
   readonly learned: { readonly version: number }
-  readonly learnedVersion: number
-  readonly candidate: Candidate | undefined
+  report: NodeReport | undefined
+  node: unknown
+  runtime: unknown
+  version: number
+  learnedVersion: number
+  candidate: Candidate | undefined
 }
 
-/** The rows of one model, in the order of the roster. */
+/** The rows of one model in one place of a chain, in the order of the roster. */
 interface Slate {
   readonly rows: Row[]
   /** Of the rows that have one. */
@@ -33,7 +33,8 @@ interface Slate {
 
 interface Slates {
   revision: number
-  readonly byModel: Map<string, Slate>
+  /** By place in the chain, then by model. */
+  readonly byChoice: Map<string, Slate>[]
 }
 
 /** One set a ledger: a dispatcher that starts anew begins with none. */
@@ -42,12 +43,12 @@ const known = new WeakMap<Ledger, Slates>()
 const slatesOf = (ledger: Ledger, { revision }: Roster): Slates => {
   let slates = known.get(ledger)
   if (slates === undefined) {
-    slates = { revision, byModel: new Map() }
+    slates = { revision, byChoice: [] }
     known.set(ledger, slates)
   }
   if (slates.revision !== revision) {
     slates.revision = revision
-    slates.byModel.clear()
+    slates.byChoice.length = 0
   }
   return slates
 }
@@ -60,20 +61,24 @@ const isFresh = ({ member, report, node, runtime, mark, version, learned, learne
   member.node.getSnapshot() === node &&
   member.runtime.getSnapshot() === runtime
 
-const rowOf = (member: Member, key: string, choice: number, { ledger, roster, parallelism }: Sources): Row => {
-  const mark = ledger.mark(member.description.name)
-  const learned = parallelism.mark(member.description.name)
-  return {
-    member,
-    report: member.report,
-    node: member.node.getSnapshot(),
-    runtime: member.runtime.getSnapshot(),
-    mark,
-    version: mark.version,
-    learned,
-    learnedVersion: learned.version,
-    candidate: candidateOf(member, key, choice, ledger, roster, parallelism),
-  }
+/** Makes the candidate of the row, from what is now. */
+const fill = (row: Row, key: string, choice: number, { ledger, roster, parallelism }: Sources): Row => {
+  const { member } = row
+  row.report = member.report
+  row.node = member.node.getSnapshot()
+  row.runtime = member.runtime.getSnapshot()
+  row.version = row.mark.version
+  row.learnedVersion = row.learned.version
+  row.candidate = candidateOf(member, key, choice, ledger, roster, parallelism)
+  return row
+}
+
+const rowOf = (member: Member, key: string, choice: number, sources: Sources): Row => {
+  const { name } = member.description
+  const mark = sources.ledger.mark(name)
+  const learned = sources.parallelism.mark(name)
+  const empty = { report: undefined, node: undefined, runtime: undefined, candidate: undefined }
+  return fill({ member, mark, learned, version: -1, learnedVersion: -1, ...empty }, key, choice, sources)
 }
 
 const standing = (rows: readonly Row[]): Candidate[] =>
@@ -95,13 +100,26 @@ const refresh = (slate: Slate, key: string, choice: number, sources: Sources): v
   for (let at = 0; at < rows.length; at++) {
     const row = rows[at] as Row
     if (isFresh(row)) continue
-    const next = rowOf(row.member, key, choice, sources)
-    rows[at] = next
+    const { candidate } = fill(row, key, choice, sources)
     changed = true
-    if (next.candidate === undefined) isComplete = false
-    else if (isComplete) candidates[at] = next.candidate
+    if (candidate === undefined) isComplete = false
+    else if (isComplete) candidates[at] = candidate
   }
   if (changed && !isComplete) slate.candidates = standing(rows)
+}
+
+const candidatesOf = (name: string, choice: number, { byChoice }: Slates, sources: Sources): readonly Candidate[] => {
+  const key = modelKey(name)
+  const byModel = byChoice[choice] ?? new Map<string, Slate>()
+  byChoice[choice] = byModel
+  const slate = byModel.get(key)
+  if (slate !== undefined) {
+    refresh(slate, key, choice, sources)
+    return slate.candidates
+  }
+  const fresh = slateFor(key, choice, sources)
+  if (fresh.rows.length > 0) byModel.set(key, fresh)
+  return fresh.candidates
 }
 
 /**
@@ -116,21 +134,9 @@ export const candidatesFor = (
   parallelism: LearnedSlots,
 ): readonly Candidate[] => {
   const sources = { roster, ledger, parallelism }
-  const { byModel } = slatesOf(ledger, roster)
-  const of = (name: string, choice: number): readonly Candidate[] => {
-    const key = modelKey(name)
-    const id = `${choice} ${key}`
-    const slate = byModel.get(id)
-    if (slate !== undefined) {
-      refresh(slate, key, choice, sources)
-      return slate.candidates
-    }
-    const fresh = slateFor(key, choice, sources)
-    if (fresh.rows.length > 0) byModel.set(id, fresh)
-    return fresh.candidates
-  }
+  const slates = slatesOf(ledger, roster)
   const [first] = job.models
-  if (job.models.length === 1 && first !== undefined) return of(first, 0)
+  if (job.models.length === 1 && first !== undefined) return candidatesOf(first, 0, slates, sources)
   // Where any model will do, none of them is a second choice.
-  return job.models.flatMap((name, choice) => of(name, job.anyModel ? 0 : choice))
+  return job.models.flatMap((name, choice) => candidatesOf(name, job.anyModel ? 0 : choice, slates, sources))
 }

@@ -6,6 +6,7 @@ import {
   type EventObject,
   type InputFrom,
 } from 'xstate'
+import { SlotMap } from '../src/domain/slot-map'
 import type { Clock } from '../src/ports/clock'
 
 type Handle = unknown
@@ -20,10 +21,19 @@ interface Timer {
   readonly handle: Handle
 }
 
+/** The actor's address, on the actor itself. */
+const ADDRESS = Symbol('address')
+type Addressed = AnyActorRef & { [ADDRESS]?: string }
+
 interface SystemInternals {
   readonly _clock: Pick<Clock, 'setTimeout' | 'clearTimeout'>
   _relay(source: AnyActorRef, target: AnyActorRef, event: EventObject): void
   inspect: ActorSystem<never>['inspect']
+  get(systemId: string): AnyActorRef | undefined
+  getAll(): Record<string, AnyActorRef>
+  _set(systemId: string, actor: AnyActorRef): void
+  _register(sessionId: string, actor: AnyActorRef): string
+  _unregister(actor: AnyActorRef): void
   [WATCHERS]?: number
   readonly scheduler: {
     schedule: Scheduled
@@ -33,23 +43,33 @@ interface SystemInternals {
 }
 
 /**
- * Replaces the system's scheduler by one that keeps timers with their actor. The stock one walks every timer of the
- * system whenever any actor stops. Also, nothing is made for inspectors while there are none. Call it before the root
- * starts. Uses internals of XState, which is therefore pinned; a test fails when they change.
+ * Fits the system for actors that come and go with every request. Timers are kept with their actor: the stock scheduler
+ * walks every timer of the system whenever any actor stops. Addresses are kept in a map that leaves no trail for the
+ * garbage collector. Nothing is made for inspectors while there are none. Call it before the root starts. Uses internals
+ * of XState, which is therefore pinned; a test fails when they change.
  */
 export const indexScheduler = (root: AnyActorRef): void => {
   const system = root.system as unknown as SystemInternals
   keepTimersWithActors(system)
+  keepAddresses(system, root)
   countWatchers(system)
 }
 
 const keepTimersWithActors = (system: SystemInternals): void => {
   const clock = system._clock
   let anonymous = 0
+  /** Without a closure or a copy: every transition arms and drops several. */
   const drop = (source: Timed, id: string): Handle => {
     const own = source[TIMERS]
-    const at = own?.findIndex((timer) => timer.id === id) ?? -1
-    return own === undefined || at < 0 ? undefined : own.splice(at, 1)[0]?.handle
+    if (own === undefined) return undefined
+    for (let at = 0; at < own.length; at++) {
+      const timer = own[at] as Timer
+      if (timer.id !== id) continue
+      const last = own.pop() as Timer
+      if (last !== timer) own[at] = last
+      return timer.handle
+    }
+    return undefined
   }
   system.scheduler.schedule = (source: Timed, target, event, delay, id = `auto.${anonymous++}`) => {
     const before = drop(source, id)
@@ -68,6 +88,26 @@ const keepTimersWithActors = (system: SystemInternals): void => {
   system.scheduler.cancelAll = (ref: Timed) => {
     for (const { handle } of ref[TIMERS]?.splice(0) ?? []) clock.clearTimeout(handle)
   }
+}
+
+/** The stock system has two maps for this, of which nobody reads the one by session. */
+const keepAddresses = (system: SystemInternals, root: AnyActorRef): void => {
+  const actors = new SlotMap<AnyActorRef>()
+  system.get = (systemId) => actors.get(systemId)
+  system.getAll = () => Object.fromEntries(actors)
+  system._set = (systemId, actor: Addressed) => {
+    const known = actors.get(systemId)
+    if (known !== undefined && known !== actor) throw new Error(`an actor has the address '${systemId}' already`)
+    actors.set(systemId, actor)
+    actor[ADDRESS] = systemId
+  }
+  system._register = (sessionId) => sessionId
+  system._unregister = (actor: Addressed) => {
+    if (actor[ADDRESS] !== undefined) actors.delete(actor[ADDRESS])
+  }
+  // The root was made, and took its address, before.
+  const { systemId } = root as { systemId?: string }
+  if (systemId !== undefined) system._set(systemId, root)
 }
 
 const countWatchers = (system: SystemInternals): void => {

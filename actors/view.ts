@@ -91,6 +91,15 @@ export const availableGbOn = (
   return Math.max(0, total - used)
 }
 
+/** The resident copy under one of two names. */
+const copyIn = (resident: readonly ResidentModel[], key: string, storedKey: string): ResidentModel | undefined => {
+  for (const model of resident) {
+    const own = modelKey(model.name)
+    if (own === key || own === storedKey) return model
+  }
+  return undefined
+}
+
 export const candidateOf = (
   member: Member,
   key: string,
@@ -105,7 +114,7 @@ export const candidateOf = (
   const { name } = description
   const axes = axesOf(member)
   const resident = stayingOn(member, ledger)
-  const here = resident.find((model) => modelKey(model.name) === key || modelKey(model.name) === modelKey(stored.name))
+  const here = copyIn(resident, key, modelKey(stored.name))
   const availableGb = availableGbOn(member, resident, ledger)
   const account = ledger.account(name, stored.name)
   const learned = parallelism.slots(name, stored.name)
@@ -132,7 +141,7 @@ export const candidateOf = (
   }
   // What runs there without being listed: the engine brings it back into memory, or does not list what it loads.
   for (const busy of ledger.busyModels(name)) {
-    if (busy !== modelKey(stored.name) && !resident.some((model) => modelKey(model.name) === busy))
+    if (busy !== modelKey(stored.name) && copyIn(resident, busy, busy) === undefined)
       others.push({ name: busy, busy: true })
   }
   const costGb = here?.memoryGb ?? roster.measuredGb(modelKey(stored.name)) ?? stored.sizeGb

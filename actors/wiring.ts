@@ -27,6 +27,7 @@ import type { RequestContext, RequestPorts } from './request/context'
 import { requestsLogic } from './requests.machine'
 import type { Roster } from './roster'
 import { spawn } from './spawn'
+import type { SlotMap } from '../src/domain/slot-map'
 
 export interface Ports {
   readonly gateway: NodeGateway
@@ -50,7 +51,7 @@ export interface Callers {
 export interface Shared {
   readonly roster: Roster
   readonly queues: Map<string, AnyActorRef>
-  readonly requests: Map<string, AnyActorRef>
+  readonly requests: SlotMap<AnyActorRef>
   readonly samples: Samples
   /** What each key has in the router. */
   readonly keys: KeyLimits

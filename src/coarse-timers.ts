@@ -4,7 +4,22 @@ const TICK_MS = 500
 
 interface Coarse {
   readonly run: () => void
-  readonly bucket: Set<Coarse>
+  readonly bucket: Coarse[]
+  /** Where it stands in its bucket; -1 once it is out. */
+  at: number
+}
+
+/** The last one takes its place: an order within a tick is not promised, and nothing is moved. */
+const drop = (timer: Coarse): boolean => {
+  const { bucket, at } = timer
+  if (at < 0) return false
+  const last = bucket.pop() as Coarse
+  if (last !== timer) {
+    bucket[at] = last
+    last.at = at
+  }
+  timer.at = -1
+  return true
 }
 
 /**
@@ -15,7 +30,7 @@ export const createCoarseTimers = (
   now: () => number,
   every: (run: () => void, ms: number) => () => void,
 ): { set(run: () => void, ms: number): unknown; clear(handle: unknown): boolean } => {
-  const buckets = new Map<number, Set<Coarse>>()
+  const buckets = new Map<number, Coarse[]>()
   let stop: (() => void) | undefined
 
   const tick = (): void => {
@@ -23,9 +38,10 @@ export const createCoarseTimers = (
     for (const [at, bucket] of buckets) {
       if (at > due) continue
       buckets.delete(at)
-      for (const timer of bucket) {
-        // One that runs may clear another of the same tick.
-        if (bucket.delete(timer)) timer.run()
+      // One that runs may clear another of the same tick.
+      for (let timer = bucket[0]; timer !== undefined; timer = bucket[0]) {
+        drop(timer)
+        timer.run()
       }
     }
     if (buckets.size > 0) return
@@ -38,17 +54,14 @@ export const createCoarseTimers = (
       const at = Math.ceil((now() + ms) / TICK_MS)
       let bucket = buckets.get(at)
       if (bucket === undefined) {
-        bucket = new Set()
+        bucket = []
         buckets.set(at, bucket)
       }
-      const timer: Coarse = { run, bucket }
-      bucket.add(timer)
+      const timer: Coarse = { run, bucket, at: bucket.length }
+      bucket.push(timer)
       stop ??= every(tick, TICK_MS)
       return timer
     },
-    clear: (handle) => {
-      const { bucket } = handle as Partial<Coarse>
-      return bucket instanceof Set && bucket.delete(handle as Coarse)
-    },
+    clear: (handle) => (handle as Partial<Coarse>).at !== undefined && drop(handle as Coarse),
   }
 }

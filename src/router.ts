@@ -30,6 +30,7 @@ import type { Store } from './store/store'
 import { dataFolder, systemClock, systemRandom } from './system'
 import { dialects } from './wire'
 import type { Exchange } from './wire/exchange'
+import { SlotMap } from './domain/slot-map'
 
 const clock = systemClock
 
@@ -59,7 +60,7 @@ export interface Router {
   /** Reads the configuration again when it is asked to, or when the file changes; absent without a source. */
   readonly reloader?: Reloader
   readonly decisions: ReturnType<typeof createDecisions>
-  readonly exchanges: ReadonlyMap<string, Exchange>
+  readonly exchanges: Pick<SlotMap<Exchange>, 'size'>
   readonly upstream: UpstreamClient
   readonly http: NodeHttp
   readonly journal: Journal
@@ -108,7 +109,7 @@ export const openRouter = async (
     for (const listener of listeners) listener(fact)
   }
   const journal = createJournal([decisions, usage, metrics, log, learnFrom(samples), { name: 'listeners', hear }])
-  const exchanges = new Map<string, Exchange>()
+  const exchanges = new SlotMap<Exchange>()
   const http = createNodeHttp({
     instance,
     now: clock.now,

@@ -18,23 +18,26 @@ export const systemClock: Clock = {
   },
 }
 
-const ALPHABET = '0123456789abcdefghijklmnopqrstuvwxyz'
-const ID_LENGTH = 12
-/** Random bytes for 256 ids: one call of the system's generator for all of them. */
-const pool = new Uint8Array(ID_LENGTH * 256)
-let used = pool.length
+/** Base 36 digits: milliseconds since the epoch (until 2059), then a count that goes on from where chance put it. */
+const TIME_DIGITS = 8
+const COUNT_DIGITS = 4
+const COUNTS = 36 ** COUNT_DIGITS
+let count = Math.floor(Math.random() * COUNTS)
+let at = 0
+let time = ''
 
 /** The machine's own randomness. */
 export const systemRandom: Random = {
   next: () => Math.random(),
+  // Ids grow with time, so that the index of the stored records grows at its end instead of all over the file.
   id: (prefix) => {
-    if (used === pool.length) {
-      crypto.getRandomValues(pool)
-      used = 0
+    const now = Date.now()
+    if (now !== at) {
+      at = now
+      time = now.toString(36).padStart(TIME_DIGITS, '0')
     }
-    let id = `${prefix}_`
-    for (const end = used + ID_LENGTH; used < end; used++) id += ALPHABET[(pool[used] as number) % 36]
-    return id
+    count = (count + 1) % COUNTS
+    return `${prefix}_${time}${count.toString(36).padStart(COUNT_DIGITS, '0')}`
   },
 }
 

@@ -1,7 +1,7 @@
 import type { Config } from '../../src/domain/config'
 import type { Job, Priority } from '../../src/domain/job'
 import type { Ledger } from '../../src/placement/ledger'
-import type { Policy } from '../../src/placement/policies/policy'
+import type { Policy, PolicyContext } from '../../src/placement/policies/policy'
 import type { Room } from '../../src/placement/room'
 import type { Journal } from '../../src/ports/journal'
 import type { Samples } from '../../src/ports/samples'
@@ -20,6 +20,8 @@ export interface DispatcherContext {
   readonly now: () => number
   /** 0 <= x < 1 */
   readonly random: () => number
+  /** What the policies see of all this. */
+  readonly policyDesk: { at(now: number): PolicyContext }
   /** Fine-grained time in ms for measuring a decision. */
   readonly precise: () => number
   /** Jobs whose slot is kept while their model loads. */
@@ -37,7 +39,10 @@ export interface DispatcherContext {
   looking: boolean
 }
 
-export type DispatcherInput = Omit<DispatcherContext, 'loadDueAt' | 'lastRescoreAt' | 'looking' | 'asking'>
+export type DispatcherInput = Omit<
+  DispatcherContext,
+  'policyDesk' | 'loadDueAt' | 'lastRescoreAt' | 'looking' | 'asking'
+>
 
 export interface BoundBatch {
   readonly node: string

@@ -1,24 +1,24 @@
-import type { Estimate, PlacementCause } from '../../src/domain/facts'
-import { type Job, modelKey } from '../../src/domain/job'
+import type { Estimate, FactOf, PlacementCause } from '../../src/domain/facts'
+import type { Job } from '../../src/domain/job'
 import type { Candidate, Decision, Placement } from '../../src/domain/placement'
-import { DEFAULT_COST, DEFAULT_SCORE } from '../../src/domain/score'
+import type { Writable } from '../../src/domain/writable'
 import { place } from '../../src/placement/place'
 import { policyNamed } from '../../src/placement/policies'
 import { queueLimitFor } from '../../src/placement/priority'
 import { loadableNow } from '../../src/placement/eviction'
-import { loadsByRequest, needsLoad, windowFor } from '../../src/placement/window'
-import type { PolicyContext } from '../../src/placement/policies/policy'
+import { loadsByRequest, windowFor } from '../../src/placement/window'
+import type { Reservation } from '../../src/placement/ledger'
 import type { Entry } from '../../src/placement/room'
-import { address } from '../protocol'
+import { address, type QueueEntry } from '../protocol'
 import { candidatesFor } from '../slates'
-import { axesOf, candidateAt } from '../view'
+import { startBound } from './bound'
 import type { DispatcherContext, Turn } from './context'
 import { beginByRequest, beginLoad } from './loads'
 import { deadlineRefusal, estimateFor } from './deadline'
 import { refusalFor, roomRefusal } from './refusals'
 import { withGuard } from './guard'
-import { isBatch, startable, withShare } from './share'
-import { isTrial, orTrial } from './trial'
+import { isBatch, withShare } from './share'
+import { orTrial } from './trial'
 
 interface Asking {
   readonly job: Job
@@ -30,21 +30,10 @@ interface Asking {
 /** Decisions after which a request is not in the waiting room any more. */
 const LEAVING: ReadonlySet<Decision['kind']> = new Set(['start', 'load', 'bind'])
 
-const policyContext = ({ samples, now, random, config }: DispatcherContext): PolicyContext => ({
-  now: now(),
-  serviceMs: ({ node, model }: Candidate) => samples.service(node.name, modelKey(model))?.meanMs,
-  loadMs: ({ node, model, costGb }: Candidate) => samples.loadMs(node.name, modelKey(model), costGb)?.meanMs,
-  p75Ms: ({ node, model }: Candidate) => samples.p75(node.name, modelKey(model)),
-  nodeMeans: (node) => samples.nodeMeans(node),
-  // Sessions are not kept in this version.
-  sessionNode: () => undefined,
-  random,
-  score: config.score ?? DEFAULT_SCORE,
-  cost: config.cost ?? DEFAULT_COST,
-})
+const NOBODY: ReadonlySet<string> = new Set()
 
 const evaluate = (context: DispatcherContext, { job, excluded }: Pick<Asking, 'job' | 'excluded'>) => {
-  const { roster, ledger, config, samples } = context
+  const { roster, ledger, config, samples, policyDesk } = context
   const candidates = withGuard(
     context,
     job,
@@ -52,12 +41,19 @@ const evaluate = (context: DispatcherContext, { job, excluded }: Pick<Asking, 'j
   )
   const policy = (job.policy === undefined ? undefined : policyNamed(job.policy)) ?? context.policy
   const queueLimit = queueLimitFor(config.limits.queuePerNode, job.priority, config.priorities)
-  const placement = place(candidates, job, policy, policyContext(context), new Set(excluded), queueLimit)
+  const without = excluded.length === 0 ? NOBODY : new Set(excluded)
+  const placement = place(candidates, job, policy, policyDesk.at(context.now()), without, queueLimit)
   return { candidates, placement }
 }
 
-const tell = ({ context }: Turn, asking: Asking, placement: Placement, startedAt: number, estimate?: Estimate): void =>
-  context.journal.record({
+const tell = (
+  { context }: Turn,
+  asking: Asking,
+  placement: Placement,
+  startedAt: number,
+  estimate?: Estimate,
+): void => {
+  const fact: Writable<FactOf<'request.placed'>> = {
     type: 'request.placed',
     at: context.now(),
     request: asking.job.id,
@@ -66,11 +62,17 @@ const tell = ({ context }: Turn, asking: Asking, placement: Placement, startedAt
     policy: placement.policy,
     verdicts: placement.verdicts,
     decision: placement.decision,
-    ...(estimate === undefined
-      ? {}
-      : { estimate: { valueMs: estimate.valueMs, basis: estimate.basis, samples: estimate.samples } }),
     tookMs: context.precise() - startedAt,
-  })
+  }
+  if (estimate !== undefined)
+    fact.estimate = { valueMs: estimate.valueMs, basis: estimate.basis, samples: estimate.samples }
+  context.journal.record(fact)
+}
+
+const chosenAmong = (candidates: readonly Candidate[], node: string, model: string): Candidate | undefined => {
+  for (const candidate of candidates) if (candidate.node.name === node && candidate.model === model) return candidate
+  return undefined
+}
 
 /** Reserves what the decision says, in this turn; true when the request left the waiting room for good. */
 const commit = (
@@ -82,22 +84,31 @@ const commit = (
   const { context, api } = turn
   const { node, model } = decision
   if (node === undefined || model === undefined) return false
-  const candidate = candidates.find((one) => one.node.name === node && one.model === model)
+  const candidate = chosenAmong(candidates, node, model)
   if (candidate === undefined) return false
   const contextTokens = windowFor(candidate, job)
   const { arrivedAt, priority } = job
-  const base = { request: job.id, attempt, arrivedAt, priority, residency: 'resident' as const }
-  const entry = contextTokens === undefined ? base : { ...base, contextTokens }
+  const entry: Writable<QueueEntry> = {
+    request: job.id,
+    attempt,
+    arrivedAt,
+    priority,
+    start: decision.kind === 'start',
+    residency: 'resident',
+  }
+  if (contextTokens !== undefined) entry.contextTokens = contextTokens
   switch (decision.kind) {
     case 'start': {
-      const batch = isBatch(context, job) ? { isBatch: true as const } : {}
       const since = context.now()
-      context.ledger.reserve({ request: job.id, attempt, node, model, state: 'running', since, ...batch })
+      const claim: Writable<Reservation> = { request: job.id, attempt, node, model, state: 'running', since }
+      if (isBatch(context, job)) claim.isBatch = true
+      context.ledger.reserve(claim)
       context.ledger.chosen(node)
-      const cold = loadsByRequest(candidate, context.now())
-        ? { residency: 'cold' as const, loadMs: beginByRequest(turn, job.id, candidate) }
-        : {}
-      api.send(address.queues, { type: 'queue.enqueue', node, model, entry: { ...entry, ...cold, start: true } })
+      if (loadsByRequest(candidate, since)) {
+        entry.residency = 'cold'
+        entry.loadMs = beginByRequest(turn, job.id, candidate)
+      }
+      api.send(address.queues, { type: 'queue.enqueue', node, model, entry })
       return true
     }
     case 'bind': {
@@ -110,7 +121,7 @@ const commit = (
       if (priority === 'batch') context.boundBatch.set(job.id, { node, model, priority, arrivedAt })
       context.ledger.chosen(node)
       api.send(address.request(job.id), { type: 'placement.bound', node, model })
-      api.send(address.queues, { type: 'queue.enqueue', node, model, entry: { ...entry, start: false } })
+      api.send(address.queues, { type: 'queue.enqueue', node, model, entry })
       api.send(api.self, { type: 'room.look' })
       return true
     }
@@ -221,51 +232,6 @@ const restand = (turn: Turn, head: Entry, placement: Placement, asking: Asking, 
     turn.context.room.setStanding(entry, standing, reason, placement.decision.node)
     if (moved) tellStanding(turn, entry.job.id, standing, reason, placement.decision.node)
   }
-}
-
-/** Nothing is started there now. */
-const isAway = ({ health, admission, breaker }: Pick<Candidate, 'health' | 'admission' | 'breaker'>): boolean =>
-  health === 'offline' || admission !== 'open' || breaker === 'open'
-
-/** A node's bound requests are not sent back for a load more often than this, in ms. */
-const LOAD_DUE_MS = 1_000
-
-/** The node takes nothing now: whoever is bound to it asks again, somewhere else if it can. */
-export const returnBound = ({ context, api }: Turn, node: string): void => {
-  const member = context.roster.get(node)
-  if (member === undefined || !isAway(axesOf(member))) return
-  if (!context.ledger.boundQueues().some((queue) => queue.node === node)) return
-  api.send(address.queues, { type: 'queues.return', node, reason: 'node_away' })
-}
-
-/** Promises free slots to bound requests; true when it did something. */
-const startBound = ({ context, api }: Turn): boolean => {
-  const { ledger, roster, samples } = context
-  for (const { node, model } of ledger.boundQueues()) {
-    const candidate = candidateAt(node, model, roster, ledger, samples.parallelism)
-    const account = ledger.account(node, model)
-    if (candidate === undefined || account.bound <= account.granted || isAway(candidate)) continue
-    const { count, batch } = startable(context, candidate)
-    if (count <= account.granted) continue
-    const free = candidate.slots - account.reserved - account.granted - account.foreign
-    const cap = candidate.breaker === 'half_open' ? 1 : (candidate.node.maxConcurrency ?? Number.POSITIVE_INFINITY)
-    if (free <= 0 ? !isTrial(context, candidate) : candidate.nodeInFlight >= cap) continue
-    if (needsLoad(candidate, {}, context.now())) {
-      // The one that asks first takes the load upon itself.
-      if (candidate.loading !== undefined || loadableNow(candidate, {}, context.now()) === undefined) continue
-      if (context.now() - (context.loadDueAt.get(node) ?? 0) < LOAD_DUE_MS) continue
-      context.loadDueAt.set(node, context.now())
-      api.send(address.queues, { type: 'queues.return', node, reason: 'load_due' })
-      return true
-    }
-    if (free <= 0) samples.parallelism.trying(node, model)
-    ledger.grant(node, model)
-    api.send(address.queues, { type: 'queue.start', node, model, batch })
-    context.looking = true
-    api.send(api.self, { type: 'room.look' })
-    return true
-  }
-  return false
 }
 
 /** Every `rescore_every` each held request, oldest first, is told to ask again. */

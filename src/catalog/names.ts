@@ -49,9 +49,16 @@ export const createNames = (
     return { models: distinct(alias.models.map(canonical)), acrossKinds: alias.acrossKinds }
   }
 
+  /** Nearly every name stands for itself, and then there is nothing to make. */
+  const isItself = (name: string): boolean =>
+    canonical(name) === name &&
+    exact(name) === undefined &&
+    (known.isListed(modelKey(name)) || pattern(name) === undefined)
+
   return {
     chainOf,
     resolve: (job) => {
+      if (job.models.length === 1 && job.fallback === undefined && isItself(job.models[0] as string)) return job
       const chains = [...job.models, ...(job.fallback ?? [])].map(chainOf)
       const models = distinct(chains.flatMap((chain) => chain.models))
       if (models.length === 1 && job.models.length === 1 && models[0] === job.models[0]) return job

@@ -81,10 +81,20 @@ export interface Job {
   readonly arrivedAt: number
 }
 
+/** Keys that were made already: a request asks for that of its model some twenty times. */
+const keys = new Map<string, string>()
+const MOST_KEYS = 4_096
+
 /** The form under which model names are compared: case and a `:latest` tag do not make another model. */
 export const modelKey = (name: string): string => {
-  const key = name.trim().toLowerCase()
-  return key.endsWith(':latest') ? key.slice(0, -':latest'.length) : key
+  const known = keys.get(name)
+  if (known !== undefined) return known
+  const lower = name.trim().toLowerCase()
+  const key = lower.endsWith(':latest') ? lower.slice(0, -':latest'.length) : lower
+  // Clients may ask for anything: when there are too many the memory is simply emptied.
+  if (keys.size >= MOST_KEYS) keys.clear()
+  keys.set(name, key)
+  return key
 }
 
 export const sameModel = (a: string, b: string): boolean => a === b || modelKey(a) === modelKey(b)

@@ -26,6 +26,8 @@ export const nearest = (word: string, known: Iterable<string>): string | undefin
   let best: string | undefined
   let fewest = toleratedEdits(word.length) + 1
   for (const candidate of known) {
+    // Every character more or less is an edit.
+    if (Math.abs(candidate.length - word.length) >= fewest) continue
     const edits = editDistance(word.toLowerCase(), candidate.toLowerCase())
     if (edits < fewest) {
       best = candidate

@@ -10,8 +10,13 @@ export const recordNode = (record: DecisionRecord): string | undefined =>
   record.outcome?.node ?? lastPlaced(record)?.node
 
 /** The last decision that named a node. */
-export const lastPlaced = (record: DecisionRecord): DecisionRecord['rounds'][number]['decision'] | undefined =>
-  record.rounds.findLast((round) => round.decision.node !== undefined)?.decision
+export const lastPlaced = ({ rounds }: DecisionRecord): DecisionRecord['rounds'][number]['decision'] | undefined => {
+  for (let i = rounds.length - 1; i >= 0; i--) {
+    const decision = rounds[i]?.decision
+    if (decision?.node !== undefined) return decision
+  }
+  return undefined
+}
 
 export interface RecordFilter {
   readonly model?: string

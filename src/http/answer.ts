@@ -1,4 +1,5 @@
 import { RouterError } from '../domain/errors'
+import type { Caller } from './auth'
 import { addCors } from './cors'
 import { clientRequestId } from './context'
 import type { ServerDeps } from './deps'
@@ -22,6 +23,36 @@ export interface Peers {
   setPatience(request: Request, isPatient: boolean): void
 }
 
+/** One call on one listener. */
+class PeerCall implements Call {
+  readonly request: Request
+  readonly id: string
+  readonly at: number
+  readonly path: string
+  caller?: Caller
+  readonly #peers: Peers
+
+  constructor(request: Request, id: string, at: number, peers: Peers) {
+    this.request = request
+    this.id = id
+    this.at = at
+    this.path = pathOf(request.url)
+    this.#peers = peers
+  }
+
+  hangUp(): void {
+    this.#peers.hangUp(this.request)
+  }
+
+  received(): void {
+    this.#peers.setPatience(this.request, true)
+  }
+
+  answered(): void {
+    this.#peers.setPatience(this.request, false)
+  }
+}
+
 /** Runs one route for one request: checks first, errors in the client's dialect, our headers on whatever comes out. */
 export const createAnswer = (deps: ServerDeps, peers: Peers): Answer => {
   const { config, instance, decisions, replyHeaders, random, clock, log } = deps
@@ -34,16 +65,6 @@ export const createAnswer = (deps: ServerDeps, peers: Peers): Answer => {
     return route.refuser.refuse(error.with({ requestId: call.id }), call.request)
   }
 
-  const run = async (route: Route, call: Call): Promise<Response> => {
-    try {
-      const caller = guard.check(route, call.request, () => peers.isLocal(call.request))
-      return await route.handle(caller ? { ...call, caller } : call)
-    } catch (thrown) {
-      if (route.patient) call.answered()
-      return refuse(route, call, thrown)
-    }
-  }
-
   // Whatever goes wrong in telling why, the answer itself stands.
   const tellWhy = (headers: Headers, { id, request }: Call): void => {
     try {
@@ -54,8 +75,9 @@ export const createAnswer = (deps: ServerDeps, peers: Peers): Answer => {
     }
   }
 
-  const sign = (headers: Headers, call: Call): void => {
-    tellWhy(headers, call)
+  const sign = (headers: Headers, route: Route, call: Call): void => {
+    // Only what may take its time is placed and has a record.
+    if (route.patient) tellWhy(headers, call)
     const clientId = clientRequestId(call.request.headers)
     if (clientId) headers.set('x-client-request-id', clientId)
     headers.set('x-request-id', call.id)
@@ -66,17 +88,17 @@ export const createAnswer = (deps: ServerDeps, peers: Peers): Answer => {
   }
 
   return async (route, request) => {
-    const call: Call = {
-      request,
-      id: random.id('req'),
-      at: clock.now(),
-      path: pathOf(request.url),
-      hangUp: () => peers.hangUp(request),
-      received: () => peers.setPatience(request, true),
-      answered: () => peers.setPatience(request, false),
+    const call = new PeerCall(request, random.id('req'), clock.now(), peers)
+    let response: Response
+    try {
+      const caller = guard.check(route, request, peers)
+      if (caller) call.caller = caller
+      response = await route.handle(call)
+    } catch (thrown) {
+      if (route.patient) call.answered()
+      response = refuse(route, call, thrown)
     }
-    const response = await run(route, call)
-    sign(response.headers, call)
+    sign(response.headers, route, call)
     return response
   }
 }

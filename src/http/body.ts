@@ -53,15 +53,25 @@ const collect = async (body: ReadableStream<Uint8Array>, limitBytes: number): Pr
   }
 }
 
+const left = (error: unknown): RouterError =>
+  error instanceof RouterError
+    ? error
+    : new RouterError('client_disconnected', 'The client left while it was sending its request.', {}, error)
+
 const receive = async (request: Request, limitBytes: number): Promise<Uint8Array> => {
-  const declared = request.headers.get('content-length')
-  if (declared !== null && Number(declared) > limitBytes) throw tooLarge(limitBytes, 'request body')
   try {
-    if (declared !== null) return new Uint8Array(await request.arrayBuffer())
     return request.body === null ? new Uint8Array(0) : await collect(request.body, limitBytes)
   } catch (error) {
-    if (error instanceof RouterError) throw error
-    throw new RouterError('client_disconnected', 'The client left while it was sending its request.', {}, error)
+    throw left(error)
+  }
+}
+
+/** Of a declared length, as nearly every body is: one native read. */
+const receiveDeclared = async (request: Request): Promise<Uint8Array> => {
+  try {
+    return new Uint8Array(await request.arrayBuffer())
+  } catch (error) {
+    throw left(error)
   }
 }
 
@@ -69,8 +79,11 @@ const receive = async (request: Request, limitBytes: number): Promise<Uint8Array
  * The whole body, decoded. `limitBytes` bounds what is read from the wire and, separately, what it decodes to.
  * Throws `request_too_large`, `invalid_request` (encoding), or `client_disconnected` when the upload breaks off.
  */
-export const readBody = async (request: Request, limitBytes: number): Promise<Uint8Array> => {
-  const data = await receive(request, limitBytes)
+export const readBody = (request: Request, limitBytes: number): Promise<Uint8Array> => {
+  const declared = request.headers.get('content-length')
+  if (declared !== null && Number(declared) > limitBytes) return Promise.reject(tooLarge(limitBytes, 'request body'))
+  const received = declared === null ? receive(request, limitBytes) : receiveDeclared(request)
   const encoding = request.headers.get('content-encoding')?.trim().toLowerCase() ?? ''
-  return encoding === '' || encoding === 'identity' ? data : decode(data, encoding, limitBytes)
+  if (encoding === '' || encoding === 'identity') return received
+  return received.then((data) => decode(data, encoding, limitBytes))
 }

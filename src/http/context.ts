@@ -2,6 +2,7 @@ import type { PriorityConfig } from '../domain/config'
 import { RouterError } from '../domain/errors'
 import type { Priority } from '../domain/job'
 import { POLICY_NAMES, type PolicyName } from '../domain/policies'
+import type { Writable } from '../domain/writable'
 import type { Arrival } from '../wire/dialect'
 import type { Caller } from './auth'
 import { standInsOf } from './stand-ins'
@@ -50,12 +51,16 @@ const deadlineOf = (value: string | null, at: number): number | undefined => {
   })
 }
 
+const noTags: readonly string[] = []
+
 const tagsOf = (value: string | null): readonly string[] =>
-  (value ?? '')
-    .split(',')
-    .map((tag) => tag.trim().slice(0, maxTagLength))
-    .filter((tag) => tag !== '')
-    .slice(0, maxTags)
+  value === null
+    ? noTags
+    : value
+        .split(',')
+        .map((tag) => tag.trim().slice(0, maxTagLength))
+        .filter((tag) => tag !== '')
+        .slice(0, maxTags)
 
 /** The client's own request id, if it is short and printable enough to be echoed and stored. */
 export const clientRequestId = (headers: Headers): string | undefined => {
@@ -76,15 +81,16 @@ export const contextOf = (
   const fallback = standInsOf(headers.get('x-fleet-fallback'))
   const policy = policyOf(headers.get('x-fleet-policy'), caller?.policy)
   const deadlineAt = deadlineOf(headers.get('x-fleet-deadline'), at)
-  return {
+  const context: Writable<Arrival['context']> = {
     priority: capped(priorityOf(headers.get('x-fleet-priority'), priorities.default), caller?.priority, priorities),
     tags: tagsOf(headers.get('x-fleet-tags')),
-    ...(pin ? { pin } : {}),
-    ...(fallback.length > 0 ? { fallback } : {}),
-    ...(session ? { session } : {}),
-    ...(clientId ? { clientRequestId: clientId } : {}),
-    ...(deadlineAt === undefined ? {} : { deadlineAt }),
-    ...(policy === undefined ? {} : { policy }),
-    ...(caller ? { key: caller.name } : {}),
   }
+  if (pin) context.pin = pin
+  if (fallback.length > 0) context.fallback = fallback
+  if (session) context.session = session
+  if (clientId) context.clientRequestId = clientId
+  if (deadlineAt !== undefined) context.deadlineAt = deadlineAt
+  if (policy !== undefined) context.policy = policy
+  if (caller) context.key = caller.name
+  return context
 }

@@ -6,7 +6,7 @@ import type { Fleet } from '../ports/fleet'
 import type { Random } from '../ports/random'
 import type { UsageBook } from '../ports/usage'
 import type { Dialect } from '../wire/dialect'
-import type { Exchange } from '../wire/exchange'
+import type { Exchanges } from '../wire/exchange'
 import type { CountOnNode } from '../wire/token-count'
 import type { Manage } from './manage'
 
@@ -29,7 +29,7 @@ export interface ServerDeps {
   readonly usage: UsageBook
   readonly dialects: readonly Dialect[]
   /** Shared with the node gateway: the bytes of the calls that wait for an answer, by request id. */
-  readonly exchanges: Map<string, Exchange>
+  readonly exchanges: Exchanges
   /** Sends what is for one node and runs no model. */
   readonly manage: Manage
   /** The `X-Fleet-*` headers and `Server-Timing` of an answer; the signals only when `explain`. */

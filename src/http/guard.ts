@@ -4,14 +4,22 @@ import { type Auth, createAuth, type Caller } from './auth'
 import { isForeignPage, isPrivateHost, isTrustedHost } from './origin'
 import type { Route } from './route'
 
+interface LocalPeers {
+  /** The request comes from this machine. */
+  isLocal(request: Request): boolean
+}
+
 export interface Guard {
   /** The caller, if the request may pass; throws `loop_detected`, `unauthorized` or `forbidden`. */
-  check(route: Route, request: Request, isLocalPeer: () => boolean): Caller | undefined
+  check(route: Route, request: Request, peers: LocalPeers): Caller | undefined
 }
 
 /** Routers put their instance id into `X-Fleet-Via`, so a request that carries ours has come back to us. */
 const hasBeenHere = (headers: Headers, instance: string): boolean =>
-  (headers.get('x-fleet-via') ?? '').split(',').some((id) => id.trim() === instance)
+  headers
+    .get('x-fleet-via')
+    ?.split(',')
+    .some((id) => id.trim() === instance) === true
 
 /** The checks before any route. Without keys it is the browser of the machine's user that must not be turned against it. */
 export const createGuard = (config: Pick<Config, 'server' | 'auth'>, instance: string): Guard => {
@@ -27,7 +35,7 @@ export const createGuard = (config: Pick<Config, 'server' | 'auth'>, instance: s
     return auth
   }
 
-  const checkOpen = (route: Route, request: Request, isLocalPeer: () => boolean): void => {
+  const checkOpen = (route: Route, request: Request, peers: LocalPeers): void => {
     const host = request.headers.get('host')
     const origin = request.headers.get('origin')
     if (route.method !== 'GET' && origin !== null && isForeignPage(origin, host)) {
@@ -46,7 +54,7 @@ export const createGuard = (config: Pick<Config, 'server' | 'auth'>, instance: s
         hint: `Use the address of the router, such as http://127.0.0.1:${config.server.port}, or set auth.mode = "keys".`,
       })
     }
-    if (route.access === 'metrics' && !isLocalPeer()) {
+    if (route.access === 'metrics' && !peers.isLocal(request)) {
       throw new RouterError('forbidden', 'Without keys, metrics are for this machine only.', {
         hint: 'Set auth.mode = "keys" and use a key with the scope "metrics".',
       })
@@ -54,13 +62,13 @@ export const createGuard = (config: Pick<Config, 'server' | 'auth'>, instance: s
   }
 
   return {
-    check: (route, request, isLocalPeer) => {
+    check: (route, request, peers) => {
       if (hasBeenHere(request.headers, instance)) {
         throw new RouterError('loop_detected', 'This request has been through this router before.', {
           hint: 'One of the nodes of this router leads back to it; remove it from fleet.toml.',
         })
       }
-      if (config.auth.mode === 'open') checkOpen(route, request, isLocalPeer)
+      if (config.auth.mode === 'open') checkOpen(route, request, peers)
       return currentAuth().admit(route.access, request.headers)
     },
   }

@@ -4,11 +4,11 @@ import type { NodeDescription } from '../domain/node'
 import type { Clock } from '../ports/clock'
 import type { Journal } from '../ports/journal'
 import type { NodeGateway, Reply } from '../ports/node-gateway'
-import type { Exchange } from '../wire/exchange'
+import type { Exchange, Exchanges } from '../wire/exchange'
 
 export interface ManageDeps {
   readonly gateway: Pick<NodeGateway, 'forward'>
-  readonly exchanges: Map<string, Exchange>
+  readonly exchanges: Exchanges
   readonly journal: Journal
   readonly clock: Clock
 }

@@ -1,8 +1,14 @@
 /** Which web pages and which host names may talk to the router; see `guard.ts` for where it matters. */
 
+/** The last one, with its host: nearly all requests come under the same name. */
+let seen = { authority: '', host: '' }
+
 const hostOf = (authority: string): string => {
-  const url = URL.parse(`http://${authority}`)
-  return url?.hostname.toLowerCase() ?? ''
+  if (authority !== seen.authority) {
+    const url = URL.parse(`http://${authority}`)
+    seen = { authority, host: url?.hostname.toLowerCase() ?? '' }
+  }
+  return seen.host
 }
 
 const ipv4 = /^\d{1,3}(\.\d{1,3}){3}$/

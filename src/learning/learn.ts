@@ -1,14 +1,15 @@
 import type { Fact, FactOf } from '../domain/facts'
 import { type Job, modelKey } from '../domain/job'
-import type { Samples, TimeInside } from '../ports/samples'
+import type { Writable } from '../domain/writable'
+import type { Samples, ServiceSample, TimeInside } from '../ports/samples'
+import { SlotMap } from '../domain/slot-map'
 
 /** A journal sink that measures: it follows every request at its node, and every completed answer is a sample. */
 export const learnFrom = (samples: Samples): { readonly name: string; hear(fact: Fact): void } => {
-  const jobs = new Map<string, Job>()
+  const jobs = new SlotMap<Job>()
 
   const settle = (fact: FactOf<'request.settled'>): void => {
-    const job = jobs.get(fact.request)
-    jobs.delete(fact.request)
+    const job = jobs.take(fact.request)
     const inside = samples.parallelism.ended(fact.request, fact.at)
     if (fact.outcome.end === 'completed') measure(samples, fact, job, inside)
   }
@@ -55,17 +56,18 @@ const measure = (
   // The first byte of an answer that comes whole is its last, and one that follows a load tells of the load.
   const streams = job?.stream === true
   const readsOnly = streams && residency !== 'cold'
-  samples.addService({
+  const sample: Writable<ServiceSample> = {
     node,
     model: modelKey(model),
     durationMs: serviceMs - waited,
     firstByteMs: firstByteMs - waited,
-    ...(tokensIn === undefined ? {} : { tokensIn }),
-    ...(tokensOut === undefined ? {} : { tokensOut }),
-    ...(readsOnly ? { prefillMs: firstByteMs - waited } : {}),
-    ...(streams ? { decodeMs: serviceMs - firstByteMs } : {}),
-    ...(concurrency === undefined ? {} : { concurrency }),
-  })
+  }
+  if (tokensIn !== undefined) sample.tokensIn = tokensIn
+  if (tokensOut !== undefined) sample.tokensOut = tokensOut
+  if (readsOnly) sample.prefillMs = firstByteMs - waited
+  if (streams) sample.decodeMs = serviceMs - firstByteMs
+  if (concurrency !== undefined) sample.concurrency = concurrency
+  samples.addService(sample)
   const hasPictures = job?.needs.includes('vision') ?? true
   if (job?.promptBytes !== undefined && tokensIn !== undefined && !hasPictures)
     samples.addPrompt(askedFor(job) ?? model, job.promptBytes, tokensIn)

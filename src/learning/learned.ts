@@ -55,22 +55,50 @@ export interface LearnedStore {
   forget?(node: string): void
 }
 
-/** A map of at most `limit` entries; what was set longest ago goes first. */
+interface Entry<T> {
+  value: T
+  /** Greater than that of all that were set before it. */
+  setAt: number
+}
+
+/**
+ * A map of at most `limit` entries; what was set longest ago goes first. The order stands in the entries: setting one
+ * that is there, as every request does, leaves the table alone, and only one too many has to look for the oldest.
+ */
 export const createLatest = <T>(limit: number) => {
-  const entries = new Map<string, T>()
+  const entries = new Map<string, Entry<T>>()
+  let setAt = 0
+
+  const deleteOldest = (): void => {
+    let oldest: string | undefined
+    let least = Number.POSITIVE_INFINITY
+    for (const [key, entry] of entries) {
+      if (entry.setAt >= least) continue
+      least = entry.setAt
+      oldest = key
+    }
+    if (oldest !== undefined) entries.delete(oldest)
+  }
+
   return {
-    get: (key: string): T | undefined => entries.get(key),
+    get: (key: string): T | undefined => entries.get(key)?.value,
     set: (key: string, value: T): T => {
-      entries.delete(key)
-      entries.set(key, value)
-      const oldest = entries.keys().next()
-      if (entries.size > limit && !oldest.done) entries.delete(oldest.value)
+      const entry = entries.get(key)
+      setAt += 1
+      if (entry === undefined) {
+        entries.set(key, { value, setAt })
+        if (entries.size > limit) deleteOldest()
+      } else {
+        entry.value = value
+        entry.setAt = setAt
+      }
       return value
     },
     deleteWhere: (isGone: (value: T, key: string) => boolean): void => {
-      for (const [key, value] of entries) if (isGone(value, key)) entries.delete(key)
+      for (const [key, { value }] of entries) if (isGone(value, key)) entries.delete(key)
     },
-    values: () => entries.values(),
+    /** Set longest ago first. */
+    values: (): readonly T[] => [...entries.values()].sort((a, b) => a.setAt - b.setAt).map(({ value }) => value),
     get size() {
       return entries.size
     },

@@ -52,10 +52,17 @@ export const createParallelism = (known?: LearnedParallelism): ParallelismEstima
   let attempt: { readonly awaited?: string; passed: number; request?: string } | undefined
   const latest: Observation[] = []
 
-  const together = (): number => latest.reduce((most, one) => Math.max(most, one.together), 0)
-  const stood = (): number => {
-    const limit = together()
-    return latest.reduce((count, one) => count + (one.stood === limit ? 1 : 0), 0)
+  const together = (): number => {
+    let most = 0
+    for (const one of latest) most = Math.max(most, one.together)
+    return most
+  }
+
+  /** Those that stood while `limit` were being generated. */
+  const stoodAt = (limit: number): number => {
+    let count = 0
+    for (const one of latest) if (one.stood === limit) count += 1
+    return count
   }
 
   const settleTry = (after: number): void => {
@@ -83,7 +90,7 @@ export const createParallelism = (known?: LearnedParallelism): ParallelismEstima
       if (latest.length > REMEMBERED) latest.shift()
       const seen = together()
       if (slots !== undefined && seen > slots) slots = Math.min(MAX_LEARNED, seen)
-      else if (seen !== slots && stood() >= ENOUGH) {
+      else if (seen !== slots && stoodAt(seen) >= ENOUGH) {
         slots = seen
         settleTry(NEXT_TRY_AFTER)
       }
@@ -112,14 +119,17 @@ export const createParallelism = (known?: LearnedParallelism): ParallelismEstima
       attempt = { passed: 0, ...(request === undefined ? {} : { awaited: request }) }
     },
 
-    view: () => ({
-      ...(slots === undefined ? {} : { slots }),
-      overlapping: latest.length,
-      together: together(),
-      stood: stood(),
-      mayTry: attempt === undefined && (slots ?? 1) < MAX_LEARNED && endedSinceTry >= tryAfter,
-      trying: attempt !== undefined,
-    }),
+    view: () => {
+      const seen = together()
+      return {
+        ...(slots === undefined ? {} : { slots }),
+        overlapping: latest.length,
+        together: seen,
+        stood: stoodAt(seen),
+        mayTry: attempt === undefined && (slots ?? 1) < MAX_LEARNED && endedSinceTry >= tryAfter,
+        trying: attempt !== undefined,
+      }
+    },
 
     learned: () => (slots === undefined ? undefined : { slots, tryAfter }),
 

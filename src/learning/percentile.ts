@@ -1,7 +1,7 @@
 /** Latest samples of one node:model that a percentile looks at (five-stage pipeline, section 11). */
 export const WINDOW = 500
 
-/** The latest `WINDOW` values and their 75th percentile: element floor(0.75 n) of the sorted values. */
+/** The latest values and their 75th percentile: element floor(0.75 n) of the sorted values. */
 export interface Window {
   add(value: number): void
   p75(): number | undefined
@@ -45,7 +45,8 @@ const STRIDE = 7
 const shuffled = (sorted: readonly number[]): number[] =>
   Array.from({ length: STRIDE }, (_, start) => sorted.filter((_value, at) => at % STRIDE === start)).flat()
 
-export const createWindow = (known?: WindowSummary): Window => {
+/** Of the latest `limit` values; it goes on from `known`. */
+export const createWindow = (known?: WindowSummary, limit: number = WINDOW): Window => {
   const sorted: number[] = known === undefined ? [] : restored(known)
   const latest: number[] = shuffled(sorted)
   const at = (value: number): number => {
@@ -62,15 +63,18 @@ export const createWindow = (known?: WindowSummary): Window => {
     add: (value) => {
       latest.push(value)
       sorted.splice(at(value), 0, value)
-      if (latest.length <= WINDOW) return
+      if (latest.length <= limit) return
       const oldest = latest.shift()
       if (oldest !== undefined) sorted.splice(at(oldest), 1)
     },
     p75: () => sorted[Math.floor(0.75 * sorted.length)],
     summary: () => {
       const size = sorted.length
-      if (size <= STEPS + 1) return { size, ranks: [...sorted] }
-      return { size, ranks: Array.from({ length: STEPS + 1 }, (_, step) => sorted[rankAt(step, size)] as number) }
+      if (size <= STEPS + 1) return { size, ranks: sorted.slice() }
+      // Asked with every answer: filling what has its length is a third of growing it.
+      const ranks = new Array<number>(STEPS + 1)
+      for (let step = 0; step <= STEPS; step++) ranks[step] = sorted[rankAt(step, size)] as number
+      return { size, ranks }
     },
     get size() {
       return latest.length

@@ -9,10 +9,12 @@ import {
   type LearnedStore,
   MAX_PAIRS,
 } from './learned'
-import { createWindow, p75Of, type Window } from './percentile'
-import { concurrencyOf, nearestSpeed, rateOf, withMeasured } from './speed'
+import type { LearnedParallelism } from './parallelism'
+import { createWindow, p75Of, type Window, type WindowSummary } from './percentile'
+import { concurrencyOf, type DecodeSpeeds, nearestSpeed, rateOf, type Speed, withMeasured } from './speed'
 import { bytesPerTokenOf, type TokenRatio, withPrompt } from './token-ratio'
 import { createWatch } from './watch'
+import type { Writable } from '../domain/writable'
 
 /** Moving averages per node:model and per node, in memory. Values that are not finite or negative are ignored. */
 export const createSamples = (store: LearnedStore = {}): Samples & { size(): number } => {
@@ -21,6 +23,7 @@ export const createSamples = (store: LearnedStore = {}): Samples & { size(): num
   const means = createLatest<LearnedMeans>(MAX_PAIRS)
   const ratios = createLatest<TokenRatio>(MAX_PAIRS)
   const windows = createLatest<Window>(MAX_PAIRS)
+  const pairKey = createPairKeys()
   const watch = createWatch(pairKey, MAX_PAIRS)
 
   const known = store.load?.() ?? {}
@@ -40,18 +43,10 @@ export const createSamples = (store: LearnedStore = {}): Samples & { size(): num
       const { node, model, durationMs } = sample
       if (!isDuration(durationMs)) return
       const key = pairKey(node, model)
-      const pair = pairOf(node, model)
-      const window = windows.set(key, windows.get(key) ?? createWindow(pair.window))
+      const before = pairs.get(key)
+      const window = windows.set(key, windows.get(key) ?? createWindow(before?.window))
       window.add(durationMs)
-      const parallelism = watch.learned(node, model)
-      const next = pairs.set(key, {
-        ...pair,
-        ...speedsOf(pair, sample),
-        serviceMs: ema(pair.serviceMs, durationMs),
-        services: pair.services + 1,
-        window: window.summary(),
-        ...(parallelism === undefined ? {} : { parallelism }),
-      })
+      const next = pairs.set(key, withService(before, sample, window.summary(), watch.learned(node, model)))
       const mean = means.set(node, meansOf(means.get(node), sample))
       store.save?.({ pairs: [next], means: [mean] })
     },
@@ -102,7 +97,7 @@ export const createSamples = (store: LearnedStore = {}): Samples & { size(): num
     learned(node) {
       const { latencyMs, tokensPerSecond, samples = 0 } = means.get(node) ?? {}
       const rate = rates.get(node)
-      const models = [...pairs.values()].filter((pair) => pair.node === node)
+      const models = pairs.values().filter((pair) => pair.node === node)
       return {
         samples,
         ...(latencyMs === undefined ? {} : { latencyMs }),
@@ -129,32 +124,51 @@ export const createSamples = (store: LearnedStore = {}): Samples & { size(): num
   }
 }
 
-/** The pair's speeds with this answer in them. The first token is there when decoding begins, so it took none of its time. */
-const speedsOf = (pair: LearnedPair, sample: ServiceSample): Pick<LearnedPair, 'prefill' | 'decode'> => {
-  const { tokensIn, tokensOut, prefillMs, decodeMs, concurrency = 1 } = sample
-  const at = String(concurrencyOf(concurrency))
-  const prefill =
-    tokensIn === undefined || prefillMs === undefined ? undefined : withMeasured(pair.prefill, tokensIn, prefillMs)
-  const decode =
-    tokensOut === undefined || decodeMs === undefined
-      ? undefined
-      : withMeasured(pair.decode?.[at], tokensOut - 1, decodeMs)
-  return {
-    ...(prefill === undefined ? {} : { prefill }),
-    ...(decode === undefined ? {} : { decode: { ...pair.decode, [at]: decode } }),
+/** The pair with one more answer in it. */
+const withService = (
+  before: LearnedPair | undefined,
+  sample: ServiceSample,
+  window: WindowSummary,
+  parallelism: LearnedParallelism | undefined,
+): LearnedPair => {
+  const pair: Writable<LearnedPair> = {
+    node: sample.node,
+    model: before?.model ?? modelKey(sample.model),
+    serviceMs: ema(before?.serviceMs, sample.durationMs),
+    services: (before?.services ?? 0) + 1,
+    loads: before?.loads ?? 0,
+    window,
   }
+  if (before?.loadMs !== undefined) pair.loadMs = before.loadMs
+  const prefill = prefillWith(before?.prefill, sample)
+  if (prefill !== undefined) pair.prefill = prefill
+  const decode = decodeWith(before?.decode, sample)
+  if (decode !== undefined) pair.decode = decode
+  const slots = parallelism ?? before?.parallelism
+  if (slots !== undefined) pair.parallelism = slots
+  return pair
+}
+
+const prefillWith = (before: Speed | undefined, { tokensIn, prefillMs }: ServiceSample): Speed | undefined =>
+  tokensIn === undefined || prefillMs === undefined ? before : withMeasured(before, tokensIn, prefillMs)
+
+/** The first token is there when decoding begins, so it took none of its time. */
+const decodeWith = (before: DecodeSpeeds | undefined, sample: ServiceSample): DecodeSpeeds | undefined => {
+  const { tokensOut, decodeMs, concurrency = 1 } = sample
+  if (tokensOut === undefined || decodeMs === undefined) return before
+  const at = String(concurrencyOf(concurrency))
+  const speed = withMeasured(before?.[at], tokensOut - 1, decodeMs)
+  return speed === undefined || speed === before?.[at] ? before : { ...before, [at]: speed }
 }
 
 const meansOf = (before: LearnedMeans | undefined, sample: ServiceSample): LearnedMeans => {
   const { node, durationMs, tokensOut = 0, decodeMs = 0 } = sample
   const rate = tokensOut < 2 || decodeMs <= 0 ? undefined : (tokensOut * 1000) / decodeMs
   const tokensPerSecond = rate === undefined ? before?.tokensPerSecond : ema(before?.tokensPerSecond, rate)
-  return {
-    node,
-    latencyMs: ema(before?.latencyMs, durationMs),
-    ...(tokensPerSecond === undefined ? {} : { tokensPerSecond }),
-    samples: (before?.samples ?? 0) + 1,
-  }
+  const latencyMs = ema(before?.latencyMs, durationMs)
+  const means: Writable<LearnedMeans> = { node, latencyMs, samples: (before?.samples ?? 0) + 1 }
+  if (tokensPerSecond !== undefined) means.tokensPerSecond = tokensPerSecond
+  return means
 }
 
 const learnedModel = (pair: LearnedPair, parallelism: LearnedModel['parallelism']): LearnedModel => {
@@ -193,5 +207,24 @@ const estimate = (meanMs: number | undefined, samples = 0): ServiceEstimate | un
 
 const isDuration = (ms: number): boolean => Number.isFinite(ms) && ms >= 0
 
-/** NUL stands in no node or model name. */
-const pairKey = (node: string, model: string): string => `${node}\0${modelKey(model)}`
+/** Names that clients and nodes give models are without bound. */
+const MAX_KEYS = 2 * MAX_PAIRS
+
+/** Names pairs, one name for all spellings of a model. Every request asks several times, so that names are kept. */
+const createPairKeys = (): ((node: string, model: string) => string) => {
+  const keys = new Map<string, Map<string, string>>()
+  let count = 0
+  return (node, model) => {
+    const known = keys.get(node)?.get(model)
+    if (known !== undefined) return known
+    // NUL stands in no node or model name.
+    const key = `${node}\0${modelKey(model)}`
+    if (++count > MAX_KEYS) {
+      keys.clear()
+      count = 1
+    }
+    const ofNode = keys.get(node) ?? new Map<string, string>()
+    keys.set(node, ofNode.set(model, key))
+    return key
+  }
+}

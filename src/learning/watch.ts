@@ -1,11 +1,19 @@
-import type { ParallelismWatch } from '../ports/samples'
-import { createFlights, type Flights } from './flights'
+import type { ParallelismWatch, TimeInside } from '../ports/samples'
+import { createFlights, type Flight, type Flights } from './flights'
+import { createLatest } from './learned'
 import { createParallelism, type LearnedParallelism, type ParallelismEstimate } from './parallelism'
+import { SlotMap } from '../domain/slot-map'
 
 interface Engine {
   readonly node: string
   readonly flights: Flights
   readonly estimate: ParallelismEstimate
+}
+
+/** A request and where it is. */
+interface Place {
+  readonly engine: Engine
+  readonly flight: Flight
 }
 
 export interface Watch extends ParallelismWatch {
@@ -17,10 +25,9 @@ export interface Watch extends ParallelismWatch {
 
 /** Every node:model that requests went to; `keyOf` names the pair, at most `limit` are kept, the idle longest goes first. */
 export const createWatch = (keyOf: (node: string, model: string) => string, limit: number): Watch => {
-  const engines = new Map<string, Engine>()
+  const engines = createLatest<Engine>(limit)
   /** Where each running request is. */
-  const whereabouts = new Map<string, Engine>()
-
+  const whereabouts = new SlotMap<Place>()
   const marks = new Map<string, { version: number }>()
 
   const mark = (node: string): { version: number } => {
@@ -29,18 +36,16 @@ export const createWatch = (keyOf: (node: string, model: string) => string, limi
     return known
   }
 
-  const keep = (key: string, engine: Engine): Engine => {
-    engines.delete(key)
-    engines.set(key, engine)
-    const oldest = engines.keys().next()
-    if (engines.size > limit && !oldest.done) engines.delete(oldest.value)
-    return engine
-  }
-
   const open = (node: string, model: string, known?: LearnedParallelism): Engine => {
     const key = keyOf(node, model)
-    const fresh = () => ({ node, flights: createFlights(), estimate: createParallelism(known) })
-    return keep(key, engines.get(key) ?? fresh())
+    return engines.set(key, engines.get(key) ?? { node, flights: createFlights(), estimate: createParallelism(known) })
+  }
+
+  const ended = (request: string, at: number): TimeInside | undefined => {
+    const place = whereabouts.take(request)
+    if (place === undefined) return undefined
+    place.engine.estimate.ended(request)
+    return place.engine.flights.ended(place.flight, at)
   }
 
   const estimateOf = (node: string, model: string): ParallelismEstimate | undefined =>
@@ -48,27 +53,26 @@ export const createWatch = (keyOf: (node: string, model: string) => string, limi
 
   return {
     sent: (request) => {
+      // It is at one engine at a time.
+      ended(request.request, request.at)
       const engine = open(request.node, request.model)
-      engine.flights.sent(request, engine.estimate.assumed)
+      const flight = engine.flights.sent(request, engine.estimate.assumed)
       engine.estimate.sent(request.request, engine.flights.size)
-      whereabouts.set(request.request, engine)
+      whereabouts.set(request.request, { engine, flight })
     },
 
     firstByte: (request, at) => {
-      const engine = whereabouts.get(request)
-      const observation = engine?.flights.firstByte(request, at)
-      if (engine === undefined || observation === undefined) return
+      const place = whereabouts.get(request)
+      if (place === undefined) return
+      const { engine, flight } = place
+      const observation = engine.flights.firstByte(flight, at)
+      if (observation === undefined) return
       const { slots } = engine.estimate
       engine.estimate.observe(observation)
       if (engine.estimate.slots !== slots) mark(engine.node).version += 1
     },
 
-    ended: (request, at) => {
-      const engine = whereabouts.get(request)
-      whereabouts.delete(request)
-      engine?.estimate.ended(request)
-      return engine?.flights.ended(request, at)
-    },
+    ended,
 
     of: (node, model) => estimateOf(node, model)?.view(),
     slots: (node, model) => estimateOf(node, model)?.slots,
@@ -77,7 +81,7 @@ export const createWatch = (keyOf: (node: string, model: string) => string, limi
     learned: (node, model) => estimateOf(node, model)?.learned(),
     restore: (node, model, known) => void open(node, model, known),
     forget: (node) => {
-      for (const [key, engine] of engines) if (engine.node === node) engines.delete(key)
+      engines.deleteWhere((engine) => engine.node === node)
       mark(node).version += 1
     },
   }

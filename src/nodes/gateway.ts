@@ -1,15 +1,18 @@
 import { RouterError } from '../domain/errors'
 import type { Failure } from '../domain/facts'
-import { sameModel } from '../domain/job'
-import type { NodeDescription, NodeKind, NodeReport } from '../domain/node'
+import type { NodeDescription, NodeKind } from '../domain/node'
+import { SlotMap } from '../domain/slot-map'
+import type { Writable } from '../domain/writable'
 import type { Clock } from '../ports/clock'
 import { type Flow, NodeFault, type NodeGateway, type ReplyListener } from '../ports/node-gateway'
-import type { Exchange, OwnAnswer, UpstreamRequest } from '../wire/exchange'
+import type { Exchange, Exchanges, OwnAnswer, UpstreamRequest } from '../wire/exchange'
 import type { NodeAdapter } from './adapter'
 import { boundedMap } from './bounded-map'
 import type { NodeHttp } from './http'
 import { nativeDialects } from './native'
+import { createEnvelopes } from './outgoing'
 import { Relay } from './relay'
+import { Told } from './told'
 import type { UpstreamClient, UpstreamSend } from './upstream'
 
 export interface GatewayDeps {
@@ -17,7 +20,7 @@ export interface GatewayDeps {
   readonly http: NodeHttp
   readonly upstream: UpstreamClient
   /** The calls in progress by request id; the HTTP layer puts them in and takes them out. */
-  readonly exchanges: ReadonlyMap<string, Exchange>
+  readonly exchanges: Pick<Exchanges, 'get'>
   readonly clock: Clock
   readonly limits: { readonly connectTimeoutMs: number }
   /** This router's own id, by which it recognises a request that went in a circle. */
@@ -26,28 +29,22 @@ export interface GatewayDeps {
 
 const REMEMBERED_NODES = 2_000
 
-/** Set here or by the HTTP client, whatever a dialect puts into its headers. */
-const OURS = new Set(['authorization', 'cookie', 'proxy-authorization', 'x-api-key', 'host', 'connection'])
-
 /** The core's door to the nodes: control calls through the adapters, inference through the relay. */
 export const createGateway = (deps: GatewayDeps): NodeGateway => {
-  const relays = new Map<string, Relay>()
-  /** What each node last told of itself, by its address: how a request is put to it depends on that. */
-  const reports = boundedMap<NodeReport>(REMEMBERED_NODES)
+  const relays = new SlotMap<Relay>()
+  /** By address: how a request is put to a node depends on what it is. */
+  const told = boundedMap<Told>(REMEMBERED_NODES)
+  const envelopeFor = createEnvelopes(deps.instance)
 
-  const headersFor = (node: NodeDescription, request: UpstreamRequest): Record<string, string> => {
-    const headers: Record<string, string> = { 'x-fleet-via': deps.instance }
-    for (const name in request.headers) {
-      if (!OURS.has(name)) headers[name] = request.headers[name] as string
-    }
-    if (node.key !== undefined) headers.authorization = `Bearer ${node.key}`
-    return headers
+  const onOver = (relay: Relay): void => {
+    // A later attempt of the same request may stand here by now.
+    if (relays.get(relay.call.request) === relay) relays.delete(relay.call.request)
   }
 
   return {
     async report(node, signal) {
       const report = await deps.adapters(node.kind).report(controlled(node), deps.http, signal)
-      reports.set(node.url, report)
+      told.set(node.url, new Told(report))
       return report
     },
 
@@ -68,8 +65,9 @@ export const createGateway = (deps: GatewayDeps): NodeGateway => {
       const exchange = deps.exchanges.get(call.request)
       if (!exchange) return refuse(deps.clock, listener, signal, 'the request is not in progress any more')
       const { node, model, contextTokens } = call
-      const report = reports.get(node.url)
-      const native = nativeDialects(deps.adapters(node.kind), report?.version)
+      const adapter = deps.adapters(node.kind)
+      const known = told.get(node.url)
+      const native = known ? known.native(adapter) : nativeDialects(adapter, undefined)
       const own = exchange.loaded?.(native)
       if (own) {
         later(signal, () => answer(listener, own))
@@ -78,40 +76,24 @@ export const createGateway = (deps: GatewayDeps): NodeGateway => {
 
       let request: UpstreamRequest
       try {
-        const capabilities = report?.models.find(({ name }) => sameModel(name, model))?.capabilities
-        request = exchange.request({
-          node,
-          model,
-          native,
-          ...(contextTokens === undefined ? {} : { contextTokens }),
-          ...(capabilities === undefined ? {} : { capabilities }),
-        })
+        const target: Writable<Parameters<Exchange['request']>[0]> = { node, model, native }
+        if (contextTokens !== undefined) target.contextTokens = contextTokens
+        const capabilities = known?.capabilities(model)
+        if (capabilities !== undefined) target.capabilities = capabilities
+        request = exchange.request(target)
       } catch (error) {
         const refusal = RouterError.from(error)
         later(signal, () => listener.refused(refusal))
         return idleFlow(deps.clock)
       }
 
-      const onOver = (): void => {
-        // A later attempt of the same request may stand here by now.
-        if (relays.get(call.request) === relay) relays.delete(call.request)
-      }
       const relay = new Relay({ call, exchange, request, listener, signal, clock: deps.clock, onOver })
       relays.set(call.request, relay)
-      const { send = deps.upstream.send } = deps.adapters(node.kind)
-      const outgoing: UpstreamSend = {
-        url: node.url + request.path,
-        method: request.method,
-        headers: headersFor(node, request),
-        body: request.body,
-        connectTimeoutMs: deps.limits.connectTimeoutMs,
-        signal,
-        onSending: (reused) => {
-          relay.flow.isUnproven = reused
-        },
-      }
-      const sent = send(outgoing, deps.upstream)
-      void relay.run(sent)
+      const { url, headers } = envelopeFor(node, request)
+      const { method, body } = request
+      const { connectTimeoutMs } = deps.limits
+      const outgoing: UpstreamSend = { url, method, headers, body, connectTimeoutMs, signal, sender: relay }
+      void relay.run(adapter.send ? adapter.send(outgoing, deps.upstream) : deps.upstream.send(outgoing))
       return relay.flow
     },
 

@@ -1,7 +1,15 @@
 import type { Failure } from '../domain/facts'
 import { NodeFault } from '../ports/node-gateway'
-import { createBodyDecoder, type BodyDecoder } from './http1-body'
-import { FramingError, HEAD_LIMIT_BYTES, headEnd, looksLikeHead, parseHead, type ResponseHead } from './http1-head'
+import { type BodyDecoder, createBodyDecoder, part } from './http1-body'
+import {
+  type Framing,
+  FramingError,
+  HEAD_LIMIT_BYTES,
+  headEnd,
+  looksLikeHead,
+  parseHead,
+  type ResponseHead,
+} from './http1-head'
 import type { UpstreamReply } from './upstream'
 
 /** What an answer asks of the connection that it arrives on. */
@@ -23,6 +31,7 @@ const KEEP_ALIVE_MARGIN_MS = 1_000
 /** A connection that the node had closed already fails within a round trip; what fails later had reached an engine. */
 const STALE_WITHIN_MS = 500
 const EMPTY = Buffer.alloc(0)
+const NO_BODY: Framing = { kind: 'none' }
 
 interface Waiting {
   resolve(piece: Uint8Array | undefined): void
@@ -42,8 +51,8 @@ export class Answer implements UpstreamReply {
   readonly #sentAt: number
   /** An answer to HEAD has none, whatever length it tells. */
   readonly #wantsBody: boolean
-  readonly #signal: AbortSignal
-  readonly #onAbort = (): void => this.#cancel('the request was cancelled')
+  readonly #signal: AbortSignal | undefined
+  readonly #onAbort: (() => void) | undefined
   #resolveHead!: (reply: UpstreamReply) => void
   #rejectHead!: (fault: NodeFault) => void
 
@@ -59,9 +68,9 @@ export class Answer implements UpstreamReply {
   #paused = false
   #waiting: Waiting | undefined
 
-  constructor(line: Line, signal: AbortSignal, now: () => number, wantsBody = true) {
+  /** Without a signal it is for the sender to close the answer. */
+  constructor(line: Line, now: () => number, wantsBody: boolean, signal: AbortSignal | undefined) {
     this.#line = line
-    this.#signal = signal
     this.#now = now
     this.#sentAt = now()
     this.#wantsBody = wantsBody
@@ -69,6 +78,9 @@ export class Answer implements UpstreamReply {
       this.#resolveHead = resolve
       this.#rejectHead = reject
     })
+    if (!signal) return
+    this.#signal = signal
+    this.#onAbort = () => this.#cancel('the request was cancelled')
     signal.addEventListener('abort', this.#onAbort)
   }
 
@@ -101,7 +113,7 @@ export class Answer implements UpstreamReply {
     const failure = { class: kind, message, bytes: this.#received, elapsedMs }
     const fault = new NodeFault(stale ? { ...failure, stale } : failure)
     this.#fault = fault
-    this.#signal.removeEventListener('abort', this.#onAbort)
+    this.#unlisten()
     if (!this.#decoder) this.#rejectHead(fault)
     this.#waiting?.reject(fault)
     this.#waiting = undefined
@@ -110,17 +122,17 @@ export class Answer implements UpstreamReply {
 
   /** One call at a time. What arrived before a failure is handed out before the failure is. */
   read(): Promise<Uint8Array | undefined> {
-    const piece = this.#queue.shift()
-    if (piece) {
-      this.#queued -= piece.length
-      if (this.#paused && this.#queued <= BUFFER_LIMIT_BYTES / 2) this.#setPaused(false)
-      return Promise.resolve(piece)
-    }
+    const piece = this.#takeQueued()
+    if (piece) return Promise.resolve(piece)
     if (this.#fault) return Promise.reject(this.#fault)
     if (this.#ended) return Promise.resolve(undefined)
     return new Promise((resolve, reject) => {
       this.#waiting = { resolve, reject }
     })
+  }
+
+  ready(): Uint8Array | 'end' | undefined {
+    return this.#takeQueued() ?? (this.#ended ? 'end' : undefined)
   }
 
   close(): void {
@@ -131,6 +143,18 @@ export class Answer implements UpstreamReply {
     this.#queue.length = 0
     this.#queued = 0
     this.fail('reset', message)
+  }
+
+  #unlisten(): void {
+    if (this.#onAbort) this.#signal?.removeEventListener('abort', this.#onAbort)
+  }
+
+  #takeQueued(): Uint8Array | undefined {
+    if (this.#queued === 0) return undefined
+    const piece = this.#queue.shift() as Uint8Array
+    this.#queued -= piece.length
+    if (this.#paused && this.#queued <= BUFFER_LIMIT_BYTES / 2) this.#setPaused(false)
+    return piece
   }
 
   /** What follows the head in these bytes, undefined while the head is incomplete. Heads of 1xx are skipped. */
@@ -147,8 +171,8 @@ export class Answer implements UpstreamReply {
         this.#head = rest
         return undefined
       }
-      const head = parseHead(rest.subarray(0, end))
-      rest = rest.subarray(end)
+      const head = parseHead(rest, end)
+      rest = part(rest, end, rest.length)
       if (head.status === 101) throw new FramingError('the node switched to another protocol')
       if (head.status >= 200) {
         this.#begin(head)
@@ -166,8 +190,8 @@ export class Answer implements UpstreamReply {
     this.status = head.status
     this.headers = head.headers
     if (head.framing.kind === 'length') this.contentLength = head.framing.length
-    if (head.keepAlive) this.#reusableMs = (head.keepAliveMs ?? Number.POSITIVE_INFINITY) - KEEP_ALIVE_MARGIN_MS
-    this.#decoder = createBodyDecoder(this.#wantsBody ? head.framing : { kind: 'none' })
+    if (head.keepAlive) this.#reusableMs = head.keepAliveMs - KEEP_ALIVE_MARGIN_MS
+    this.#decoder = createBodyDecoder(this.#wantsBody ? head.framing : NO_BODY)
     this.#resolveHead(this)
   }
 
@@ -193,7 +217,7 @@ export class Answer implements UpstreamReply {
   /** The last byte is here: the connection is free, whether or not the reader has come so far. */
   #finish(reusableMs: number): void {
     this.#ended = true
-    this.#signal.removeEventListener('abort', this.#onAbort)
+    this.#unlisten()
     this.#waiting?.resolve(undefined)
     this.#waiting = undefined
     if (this.#paused) this.#setPaused(false)

@@ -1,7 +1,7 @@
 import type { Socket } from 'bun'
 import { Answer, type Line } from './http1-answer'
-import type { Target } from './http1-request'
-import type { UpstreamReply } from './upstream'
+import { pack, packet, pieces, type RequestHead, type Target } from './http1-request'
+import type { UpstreamReply, UpstreamSend } from './upstream'
 
 /** What a connection tells its pool. */
 export interface ConnectionOwner {
@@ -24,7 +24,8 @@ export class Connection implements Line {
   readonly #now: () => number
   #answer: Answer | undefined
   #requests = 0
-  #outgoing: Uint8Array[] = []
+  /** What the socket has not taken yet of a request that was too much for it, and how much of its first piece it has. */
+  readonly #unsent: Uint8Array[] = []
   #offset = 0
 
   constructor(target: Target, socket: Socket<unknown>, owner: ConnectionOwner, now: () => number) {
@@ -37,16 +38,28 @@ export class Connection implements Line {
     socket.setKeepAlive(true, 30_000)
   }
 
-  /** Writes an encoded request; resolves with the head of the answer, rejects with a `NodeFault`. */
-  exchange(request: Uint8Array[], signal: AbortSignal, wantsBody = true): Promise<UpstreamReply> {
+  /** Writes the request; resolves with the head of its answer, rejects with a `NodeFault`. */
+  exchange(head: RequestHead, { method, body, signal, sender }: UpstreamSend): Promise<UpstreamReply> {
+    const isReused = this.#requests > 0
     this.reusableUntil = 0
     this.#requests += 1
-    this.#outgoing = request
-    this.#offset = 0
-    const answer = new Answer(this, signal, this.#now, wantsBody)
+    const answer = new Answer(this, this.#now, method !== 'HEAD', sender ? undefined : signal)
     this.#answer = answer
-    this.onDrain()
+    sender?.sending(answer, isReused)
+    if (!this.closed) this.#send(head, body)
     return answer.begun
+  }
+
+  #send(head: RequestHead, body: Uint8Array): void {
+    const length = pack(head, body)
+    if (length === 0) {
+      this.#unsent.push(...pieces(head, body))
+      this.onDrain()
+      return
+    }
+    const written = Math.max(0, this.#socket.write(packet, 0, length))
+    // Closed or full: the rest is copied, for the packet is the next request's.
+    if (written < length) this.#unsent.push(Buffer.from(packet.subarray(written, length)))
   }
 
   onData(bytes: Buffer): void {
@@ -56,14 +69,14 @@ export class Connection implements Line {
   }
 
   onDrain(): void {
-    while (this.#outgoing.length > 0) {
-      const part = this.#outgoing[0] as Uint8Array
-      const written = this.#socket.write(this.#offset === 0 ? part : part.subarray(this.#offset))
+    while (this.#unsent.length > 0) {
+      const piece = this.#unsent[0] as Uint8Array
+      const written = this.#socket.write(piece, this.#offset, piece.length - this.#offset)
       // Closed: `onClose` follows and fails the answer, unless the answer is here already.
       if (written < 0) return
       this.#offset += written
-      if (this.#offset < part.length) return
-      this.#outgoing.shift()
+      if (this.#offset < piece.length) return
+      this.#unsent.shift()
       this.#offset = 0
     }
   }
@@ -95,7 +108,7 @@ export class Connection implements Line {
     this.#answer = undefined
     if (this.closed) return
     // An answer that overtook its request leaves the rest of the request in the way of the next.
-    if (reusableMs <= 0 || this.#outgoing.length > 0) this.end()
+    if (reusableMs <= 0 || this.#unsent.length > 0) this.end()
     else this.#owner.onIdle(this, reusableMs)
   }
 

@@ -12,19 +12,17 @@ export interface IdlePool {
 }
 
 export const createIdlePool = (idleMs: () => number, maxPerOrigin: number, now: () => number): IdlePool => {
-  /** Per origin from oldest to newest. An origin without idle connections has no entry. */
+  /** Per origin from oldest to newest. One that runs empty stays for the next connection, until the sweep. */
   const stacks = new Map<string, Connection[]>()
   let sweep: ReturnType<typeof setTimeout> | undefined
-
-  const remove = (stack: Connection[], index: number): void => {
-    const [connection] = stack.splice(index, 1)
-    if (connection && stack.length === 0) stacks.delete(connection.target.origin)
-  }
 
   const closeExpired = (): void => {
     sweep = undefined
     const time = now()
-    for (const connection of [...stacks.values()].flat()) if (connection.reusableUntil < time) connection.end()
+    for (const [origin, stack] of stacks) {
+      for (const connection of [...stack]) if (connection.reusableUntil < time) connection.end()
+      if (stack.length === 0) stacks.delete(origin)
+    }
     if (stacks.size > 0) planSweep()
   }
 
@@ -39,8 +37,7 @@ export const createIdlePool = (idleMs: () => number, maxPerOrigin: number, now: 
     take({ origin }) {
       const stack = stacks.get(origin)
       while (stack && stack.length > 0) {
-        const connection = stack[stack.length - 1] as Connection
-        remove(stack, stack.length - 1)
+        const connection = stack.pop() as Connection
         if (connection.reusableUntil >= now()) return connection
         connection.end()
       }
@@ -57,11 +54,13 @@ export const createIdlePool = (idleMs: () => number, maxPerOrigin: number, now: 
     forget(connection) {
       const stack = stacks.get(connection.target.origin)
       const index = stack ? stack.lastIndexOf(connection) : -1
-      if (stack && index !== -1) remove(stack, index)
+      if (stack && index !== -1) stack.splice(index, 1)
     },
     close(origin) {
-      const closing = origin === undefined ? [...stacks.values()].flat() : [...(stacks.get(origin) ?? [])]
-      for (const connection of closing) connection.end()
+      for (const one of origin === undefined ? [...stacks.keys()] : [origin]) {
+        for (const connection of [...(stacks.get(one) ?? [])]) connection.end()
+        stacks.delete(one)
+      }
       if (stacks.size === 0 && sweep) {
         clearTimeout(sweep)
         sweep = undefined

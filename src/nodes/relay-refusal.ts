@@ -4,6 +4,7 @@ import type { UpstreamReply } from './upstream'
 
 /** An error answer longer than this is not read to its end. */
 const ERROR_BODY_BYTES = 1024 * 1024
+const HTML = /^text\/html/i
 const BUSY = /server busy|queue is full/i
 /** How engines say that they do not know a model. */
 const MISSING =
@@ -58,8 +59,6 @@ export const join = (pieces: readonly Uint8Array[]): Uint8Array => {
   return pieces.length === 1 && only ? only : Buffer.concat(pieces)
 }
 
-const isHtml = (reply: UpstreamReply): boolean => {
-  return reply.headers['content-type']?.toLowerCase().startsWith('text/html') ?? false
-}
+const isHtml = ({ headers }: UpstreamReply): boolean => HTML.test(headers['content-type'] ?? '')
 
 const textOf = (body: Uint8Array): string => Buffer.from(body.buffer, body.byteOffset, body.byteLength).toString('utf8')

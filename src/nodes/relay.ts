@@ -1,12 +1,13 @@
 import { RouterError } from '../domain/errors'
 import type { Failure } from '../domain/facts'
+import type { Writable } from '../domain/writable'
 import type { Clock } from '../ports/clock'
 import { type Call, type Flow, NodeFault, type ReplyListener, type ReplySummary } from '../ports/node-gateway'
 import type { Exchange, ReplyTransform, Timing, UpstreamRequest } from '../wire/exchange'
 import { withoutQuotes } from './quoted'
 import { createOutlet, type Outlet } from './relay-outlet'
 import { join, readErrorBody, refusalClass, refusalMessage, unusableContent } from './relay-refusal'
-import type { UpstreamReply } from './upstream'
+import type { UpstreamReply, UpstreamSender } from './upstream'
 
 /** An answer that is not streamed is kept back up to here, so that another node can still replace one that dies. */
 const WHOLE_LIMIT_BYTES = 1024 * 1024
@@ -24,29 +25,44 @@ export interface RelayOptions {
   readonly signal: AbortSignal
   readonly clock: Clock
   /** Nothing more will be heard or can be cut. */
-  onOver(): void
+  onOver(relay: Relay): void
+}
+
+/** What is measured around a reply; a class, for one is made with every request. */
+class ReplyTiming implements Timing {
+  readonly sentAt: number
+  firstByteAt = 0
+  loadMs = 0
+  readonly #clock: Clock
+
+  constructor(clock: Clock) {
+    this.#clock = clock
+    this.sentAt = clock.now()
+  }
+
+  now(): number {
+    return this.#clock.now()
+  }
 }
 
 /**
  * Carries one answer from a node to its client. Until `started` nothing has reached the client and every failure may be
  * tried elsewhere; after it, whatever happens ends the client's body, in-band where the protocol has a place for it.
  */
-export class Relay {
+export class Relay implements UpstreamSender {
+  readonly call: Call
   readonly flow: Flow
 
   readonly #options: RelayOptions
   readonly #timing: Timing
   readonly #onAbort = (): void => this.#aborted()
-  /** What may be kept of a node's words; empty: nothing. */
-  readonly #kept = (said: string): string => {
-    const { request, call, exchange } = this.#options
-    return withoutQuotes(said, request.body, [call.model, exchange.job.asked]) ?? ''
-  }
+  /** Once the request is on its way, to end it: this is the answer before its head is there. */
+  #sent: Pick<UpstreamReply, 'close'> | undefined
   #reply: UpstreamReply | undefined
   #transform: ReplyTransform | undefined
   #outlet: Outlet | undefined
   /** Output that the client has not got: all of it before `started`, at most one piece afterwards. */
-  #held: Uint8Array[] = []
+  readonly #held: Uint8Array[] = []
   #heldBytes = 0
   #sentBytes = 0
   #tellAbandoned: (() => void) | undefined
@@ -54,12 +70,18 @@ export class Relay {
   #isOver = false
 
   constructor(options: RelayOptions) {
-    const { clock, signal } = options
-    const sentAt = clock.now()
+    const { call, clock, signal } = options
+    this.call = call
     this.#options = options
-    this.#timing = { sentAt, firstByteAt: 0, loadMs: 0, now: () => clock.now() }
-    this.flow = { lastByteAt: sentAt, bytes: 0, clientStalledSince: 0 }
+    this.#timing = new ReplyTiming(clock)
+    this.flow = { lastByteAt: this.#timing.sentAt, bytes: 0, clientStalledSince: 0, isUnproven: false }
     signal.addEventListener('abort', this.#onAbort)
+  }
+
+  sending(answer: Pick<UpstreamReply, 'close'>, isReused: boolean): void {
+    this.#sent = answer
+    this.flow.isUnproven = isReused
+    if (this.#isOver) answer.close()
   }
 
   async run(sent: Promise<UpstreamReply>): Promise<void> {
@@ -67,7 +89,10 @@ export class Relay {
       const reply = await sent
       if (this.#isOver) return reply.close()
       this.#reply = reply
-      await this.#carry(reply)
+      this.flow.lastByteAt = this.#options.clock.now()
+      this.flow.isUnproven = false
+      if (reply.status < 200 || reply.status > 299) await this.#refused(reply)
+      else await this.#carry(reply)
     } catch (error) {
       this.#broken(error)
     }
@@ -79,25 +104,22 @@ export class Relay {
   }
 
   async #carry(reply: UpstreamReply): Promise<void> {
-    this.flow.lastByteAt = this.#options.clock.now()
-    this.flow.isUnproven = false
-    if (reply.status < 200 || reply.status > 299) return this.#refused(reply)
     const unusable = unusableContent(reply)
     if (unusable) return this.#fail(this.#failure('bad_content', unusable, reply.status))
 
     const { exchange, request, call } = this.#options
     const transform = exchange.reply(request, call.model, this.#timing, reply.headers['content-type'])
     this.#transform = transform
-    for (;;) {
-      const chunk = await reply.read()
+    while (!this.#isOver) {
+      // A small answer is here whole with its head: nothing is waited for then.
+      const chunk = reply.ready?.() ?? (await reply.read()) ?? 'end'
       if (this.#isOver) return
-      if (!chunk) return this.#ended(transform)
+      if (chunk === 'end') return this.#ended(transform)
       this.#arrived(chunk, transform)
       this.#hold(transform.push(chunk))
       const outlet = this.#outlet ?? this.#begin(transform)
       if (outlet?.isWanted()) this.#flush(outlet)
       else if (outlet && this.#held.length > 0) await this.#deliver(outlet)
-      if (this.#isOver) return
     }
   }
 
@@ -132,8 +154,14 @@ export class Relay {
 
   #started(transform: ReplyTransform, body: ReadableStream<Uint8Array> | Uint8Array): void {
     const { sentAt, firstByteAt } = this.#timing
+    const firstByteMs = Math.max(0, firstByteAt - sentAt)
     const status = this.#reply?.status ?? 200
     const headers = { 'content-type': transform.contentType }
+    // All of it is here: nobody can break it off, and nothing more comes.
+    if (body instanceof Uint8Array) {
+      this.#options.listener.started({ status, headers, body }, firstByteMs)
+      return
+    }
     const onAbandoned = (tell: () => void): void => {
       this.#tellAbandoned = tell
     }
@@ -141,7 +169,7 @@ export class Relay {
       if (this.#isOver) tell()
       else this.#tellOver = tell
     }
-    this.#options.listener.started({ status, headers, body, onAbandoned, onOver }, Math.max(0, firstByteAt - sentAt))
+    this.#options.listener.started({ status, headers, body, onAbandoned, onOver }, firstByteMs)
   }
 
   /** Waits until the client wants what is held, then gives it. Meanwhile nothing is read from the node. */
@@ -156,7 +184,7 @@ export class Relay {
     if (this.#held.length === 0) return
     outlet.write(join(this.#held))
     this.#sentBytes += this.#heldBytes
-    this.#held = []
+    this.#held.length = 0
     this.#heldBytes = 0
   }
 
@@ -164,12 +192,14 @@ export class Relay {
   #ended(transform: ReplyTransform): void {
     this.#hold(transform.end())
     const problem = transform.problem()
+    if (!problem && transform.complete()) {
+      this.#complete(transform)
+      return
+    }
     const failure = problem
       ? this.#failure('error_event', this.#kept(problem.message) || NO_WORDS, problem.status)
       : this.#failure('truncated', 'the node ended its answer without the end marker of the protocol')
-    const isComplete = !problem && transform.complete()
-    if (isComplete) this.#complete(transform)
-    else this.#failOrBreakOff(failure)
+    this.#failOrBreakOff(failure)
   }
 
   #complete(transform: ReplyTransform): void {
@@ -204,7 +234,7 @@ export class Relay {
   /** After the first byte: what is held, then the error where the client will see it. */
   #breakOff(outlet: Outlet, failure: Failure): void {
     this.#over()
-    this.#reply?.close()
+    this.#close()
     this.#flush(outlet)
     if (!this.#options.exchange.job.stream) outlet.abort(failure.message)
     else {
@@ -232,7 +262,11 @@ export class Relay {
     const body = await readErrorBody(reply)
     if (this.#isOver) return
     const kind = refusalClass(reply, body)
-    const failure = this.#failure(kind, refusalMessage(reply, body, this.#kept), reply.status)
+    const failure = this.#failure(
+      kind,
+      refusalMessage(reply, body, (said) => this.#kept(said)),
+      reply.status,
+    )
     if (kind !== 'rejected') return this.#fail(failure)
     const { exchange, request, listener } = this.#options
     const rejection = exchange.rejection(request, reply.status, body)
@@ -243,7 +277,7 @@ export class Relay {
 
   #fail(failure: Failure): void {
     this.#over()
-    this.#reply?.close()
+    this.#close()
     this.#options.listener.failed(failure)
   }
 
@@ -251,24 +285,36 @@ export class Relay {
   #cancelled(): void {
     if (this.#isOver) return
     this.#over()
-    this.#reply?.close()
+    this.#close()
     this.#options.listener.left(this.#sentBytes)
   }
 
-  /** The router gave the attempt up and knows it: nobody is told. The same signal has closed the connection. */
+  /** The router gave the attempt up and knows it: nobody is told. */
   #aborted(): void {
     if (this.#isOver) return
     this.#over()
+    this.#close()
     this.#outlet?.abort('the request was cancelled')
     this.#tellAbandoned?.()
+  }
+
+  #close(): void {
+    this.#sent?.close()
+    this.#reply?.close()
   }
 
   #over(): void {
     this.#isOver = true
     this.flow.clientStalledSince = 0
     this.#options.signal.removeEventListener('abort', this.#onAbort)
-    this.#options.onOver()
+    this.#options.onOver(this)
     this.#tellOver?.()
+  }
+
+  /** What may be kept of a node's words; empty: nothing. */
+  #kept(said: string): string {
+    const { request, call, exchange } = this.#options
+    return withoutQuotes(said, request.body, [call.model, exchange.job.asked]) ?? ''
   }
 
   #failure(kind: Failure['class'], message: string, status?: number): Failure {
@@ -277,17 +323,18 @@ export class Relay {
   }
 
   #summary(end: ReplySummary['end'], failure?: Failure): ReplySummary {
-    const { tokensIn, tokensOut, thinkingExhausted, toolCallsRepaired } = this.#transform?.usage() ?? {}
-    return {
+    const summary: Writable<ReplySummary> = {
       end,
       status: this.#reply?.status ?? 200,
       bytes: this.#sentBytes,
-      ...(tokensIn === undefined ? {} : { tokensIn }),
-      ...(tokensOut === undefined ? {} : { tokensOut }),
-      ...(thinkingExhausted ? { thinkingExhausted } : {}),
-      ...(toolCallsRepaired === undefined ? {} : { toolCallsRepaired }),
       durationMs: this.#options.clock.now() - this.#timing.sentAt,
-      ...(failure ? { failure } : {}),
     }
+    const { tokensIn, tokensOut, thinkingExhausted, toolCallsRepaired } = this.#transform?.usage() ?? {}
+    if (tokensIn !== undefined) summary.tokensIn = tokensIn
+    if (tokensOut !== undefined) summary.tokensOut = tokensOut
+    if (thinkingExhausted) summary.thinkingExhausted = thinkingExhausted
+    if (toolCallsRepaired !== undefined) summary.toolCallsRepaired = toolCallsRepaired
+    if (failure) summary.failure = failure
+    return summary
   }
 }

@@ -19,8 +19,17 @@ export interface UpstreamSend {
   readonly body: Uint8Array
   readonly connectTimeoutMs: number
   readonly signal: AbortSignal
-  /** Told right before the request is written: whether its connection has carried another before. */
-  onSending?(reused: boolean): void
+  /** Absent: the client listens to the signal for as long as the answer comes. */
+  readonly sender?: UpstreamSender
+}
+
+/** Who sends a request and listens to its signal anyway: one listener then does for both. */
+export interface UpstreamSender {
+  /**
+   * Told right before the request is written. `isReused`: its connection has carried another before. From now on the
+   * sender has to close the answer when the signal fires, even before its head is there.
+   */
+  sending(answer: Pick<UpstreamReply, 'close'>, isReused: boolean): void
 }
 
 export interface UpstreamReply {
@@ -34,6 +43,8 @@ export interface UpstreamReply {
    * breaks. Nothing is read from the socket beyond a small buffer (256 KB) until it is asked for.
    */
   read(): Promise<Uint8Array | undefined>
+  /** What `read` would give if it did not have to wait; undefined when it would have to wait, or would reject. */
+  ready?(): Uint8Array | 'end' | undefined
   /** Destroys the connection when the body was not read to its end, else returns it to the pool. Idempotent. */
   close(): void
 }

@@ -55,12 +55,17 @@ const placedIn = (record: DecisionRecord, round: Round | undefined): Placed | un
     : { record, round, node: round.decision.node, model: round.decision.model ?? record.asked.model }
 
 /** The round that `because` speaks of. */
-export const decidingRound = (record: DecisionRecord): Round | undefined =>
-  record.rounds.findLast(({ decision }) => isPlacing(decision)) ?? record.rounds.at(-1)
+export const decidingRound = ({ rounds }: DecisionRecord): Round | undefined => {
+  for (let i = rounds.length - 1; i >= 0; i--) {
+    const round = rounds[i]
+    if (round !== undefined && isPlacing(round.decision)) return round
+  }
+  return rounds.at(-1)
+}
 
 /** The failure that sent the request elsewhere, if one did. */
-export const retriedFrom = (record: DecisionRecord): Attempt | undefined =>
-  record.failures.findLast(({ retried }) => retried)
+export const retriedFrom = ({ failures }: DecisionRecord): Attempt | undefined =>
+  failures.length === 0 ? undefined : failures.findLast(({ retried }) => retried)
 
 interface Placed {
   readonly record: DecisionRecord
@@ -72,16 +77,17 @@ interface Placed {
 /** A wait or a hold may name a node too, but puts nothing there. */
 const isPlacing = ({ kind }: Decision): boolean => kind === 'start' || kind === 'load' || kind === 'bind'
 
-const isCode = (reason: string): reason is BecauseCode => CODES.some((code) => code === reason)
+const codes: ReadonlySet<string> = new Set(CODES)
+const isCode = (reason: string): reason is BecauseCode => codes.has(reason)
 
 /** A retry or another model says more than how the node was found; then the policy's own reason counts. */
 const codeOf = ({ record, round, node, model }: Placed): BecauseCode => {
   const failed = retriedFrom(record)
   // Where the node itself failed and no other took over, its own placement is still the one that counts.
   if (failed && failed.node !== node) return 'retried'
-  const [first, ...others] = record.models
+  const first = record.models[0]
   // With nothing to fall back to, another name is an alias that the node has for the same model.
-  if (first !== undefined && others.length > 0 && !sameModel(first, model)) return 'fallback'
+  if (first !== undefined && record.models.length > 1 && !sameModel(first, model)) return 'fallback'
   if (isCode(round.decision.reason)) return round.decision.reason
   if (round.decision.kind === 'load') return 'cold_load'
   return rankedCount(round) === 1 ? 'only_candidate' : 'resident'
@@ -133,16 +139,16 @@ const lost = (round: Round): string => {
 }
 
 const afterWaiting = (phases: readonly Phase[]): string => {
-  const waited = sumOf(phases, 'held', 'waiting')
+  let waited = 0
+  for (const phase of phases) if (isWaiting(phase)) waited += lengthOf(phase)
   return waited < NOTABLE_MS ? '' : `, after ${duration(waited)} of waiting`
 }
 
-/** Time spent in the named phases, in ms; an open phase has no length yet. */
-export const sumOf = (phases: readonly Phase[], ...names: readonly Phase['name'][]): number => {
-  let sum = 0
-  for (const { name, fromMs, toMs } of phases) if (names.includes(name)) sum += (toMs ?? fromMs) - fromMs
-  return sum
-}
+/** Without a slot, whether or not a node is known yet. */
+export const isWaiting = ({ name }: Phase): boolean => name === 'held' || name === 'waiting'
+
+/** In ms; an open phase has no length yet. */
+export const lengthOf = ({ fromMs, toMs }: Phase): number => (toMs === undefined ? 0 : toMs - fromMs)
 
 const whyHeld = (record: DecisionRecord, round: Round | undefined): string => {
   if (!round) return record.outcome?.message ?? 'it was not placed'

@@ -4,66 +4,37 @@ import { recordMatches } from '../domain/record-keys'
 import type { DecisionQuery, Decisions } from '../ports/decisions'
 import { addFailure, addPhase, addRound, beginRecord, type Draft, settle } from './record-builder'
 import type { Sink } from './journal'
-import { createRecent } from './recent'
+import { createRecentRecords } from './recent-records'
+import { SlotMap } from '../domain/slot-map'
 
-/** Where settled records outlive the process. `save` only takes the record; writing it is done later, in batches. */
+/** Where settled records outlive their request. `save` only takes the record; writing it is done later, in batches. */
 export interface RecordStore extends Decisions {
-  /** `text` is the record's JSON. */
-  save(record: DecisionRecord, text: string): void
+  /** The record is settled: nothing changes it any more. From now on the store answers for it. */
+  save(record: DecisionRecord): void
 }
 
 export interface DecisionsOptions {
   /** Of the router, written into each record. */
   readonly version: string
+  /** Without one, the newest `keep` settled records are held in memory. */
   readonly store?: RecordStore
-  /** Settled records held in memory. */
   readonly keep?: number
 }
 
-/** The records that answers are just being made from; the others are text. */
-const FRESH = 128
-
-/** A settled record at rest: one text instead of some forty objects that every garbage collection would walk. */
-interface Packed {
-  readonly at: number
-  readonly text: string
-}
-
-const unpacked = ({ text }: Packed): DecisionRecord => JSON.parse(text) as DecisionRecord
+const newestFirst = (a: DecisionRecord, b: DecisionRecord): number => b.at - a.at
 
 /** Builds the decision record of every request from facts, and answers for running, recent and stored ones. */
-export const createDecisions = ({ version, store, keep = 2_000 }: DecisionsOptions): Decisions & Sink => {
-  const running = new Map<string, Draft>()
-  /** In the order in which they settled. */
-  const settled = createRecent<Packed>(keep)
-  const fresh = createRecent<DecisionRecord>(Math.min(FRESH, keep))
+export const createDecisions = ({
+  version,
+  keep = 2_000,
+  store = createRecentRecords(keep),
+}: DecisionsOptions): Decisions & Sink => {
+  const running = new SlotMap<Draft>()
   let newest: DecisionRecord | undefined
 
   const finish = (draft: Draft): void => {
     running.delete(draft.id)
-    const text = JSON.stringify(draft)
-    fresh.set(draft.id, draft)
-    settled.set(draft.id, { at: draft.at, text })
-    store?.save(draft, text)
-  }
-
-  const inMemory = (id: string): DecisionRecord | undefined => {
-    const known = running.get(id) ?? fresh.get(id)
-    if (known !== undefined) return known
-    const packed = settled.get(id)
-    return packed && unpacked(packed)
-  }
-
-  /** Those that match, newest first; no more of them is unpacked than it takes. */
-  const matching = (query: DecisionQuery): DecisionRecord[] => {
-    const found: DecisionRecord[] = []
-    const newestFirst = [...running.values(), ...settled.values()].sort((a, b) => b.at - a.at)
-    for (const one of newestFirst) {
-      if (found.length === query.limit) break
-      const record = 'text' in one ? unpacked(one) : one
-      if (recordMatches(record, query)) found.push(record)
-    }
-    return found
+    store.save(draft)
   }
 
   const hear = (fact: Fact): void => {
@@ -94,18 +65,15 @@ export const createDecisions = ({ version, store, keep = 2_000 }: DecisionsOptio
   }
 
   const list = (query: DecisionQuery): DecisionRecord[] => {
-    const recent = matching(query)
-    if (!store || recent.length === query.limit) return recent
-    const seen = new Set(recent.map(({ id }) => id))
-    const older = store.list(query).filter(({ id }) => !seen.has(id))
-    return [...recent, ...older].sort((a, b) => b.at - a.at).slice(0, query.limit)
+    const found: DecisionRecord[] = [...running.values()].filter((record) => recordMatches(record, query))
+    return found.concat(store.list(query)).sort(newestFirst).slice(0, query.limit)
   }
 
   return {
     name: 'decisions',
     hear,
-    get: (id) => inMemory(id) ?? store?.get(id),
-    last: () => newest ?? store?.last(),
+    get: (id) => running.get(id) ?? store.get(id),
+    last: () => newest ?? store.last(),
     list,
   }
 }

@@ -2,6 +2,7 @@ import type { Fact, FactOf, PhaseName } from '../domain/facts'
 import { sameModel } from '../domain/job'
 import { allFamilies, type Families } from './families'
 import type { LabelLimit } from './label-limit'
+import { SlotMap } from '../domain/slot-map'
 
 export interface Labels {
   readonly models: LabelLimit
@@ -39,7 +40,7 @@ interface Tracked {
 
 /** Counts facts into the families. */
 export const createFactCounters = (families: Families, { models, words, perKey }: Labels): FactCounters => {
-  const running = new Map<string, Tracked>()
+  const running = new SlotMap<Tracked>()
   /** Cause of the load that a node:model is in. */
   const loads = new Map<string, string>()
 
@@ -47,7 +48,6 @@ export const createFactCounters = (families: Families, { models, words, perKey }
     const { id, priority } = job
     const [model = job.asked] = job.models
     if (job.billingHeaderRemoved) families.billingHeaders.add(1)
-    const nowhere = { node: '', reason: '', waitedMs: 0, started: false }
     running.set(id, {
       model,
       wanted: model,
@@ -56,8 +56,11 @@ export const createFactCounters = (families: Families, { models, words, perKey }
       priority,
       phase: 'placing',
       since: at,
+      node: '',
+      reason: '',
+      waitedMs: 0,
+      started: false,
       failed: [],
-      ...nowhere,
     })
   }
 
@@ -90,7 +93,8 @@ export const createFactCounters = (families: Families, { models, words, perKey }
     tracked.node = node ?? ''
     if (model !== undefined) tracked.model = model
     if (phase !== 'prefill') return
-    for (const { node: failed, code } of tracked.failed.splice(0)) families.retries.add(1, failed, code)
+    if (tracked.failed.length > 0)
+      for (const { node: failed, code } of tracked.failed.splice(0)) families.retries.add(1, failed, code)
     if (tracked.started) return
     tracked.started = true
     families.queueWait.observe(tracked.waitedMs / 1000, tracked.node, tracked.priority)
@@ -99,7 +103,7 @@ export const createFactCounters = (families: Families, { models, words, perKey }
   const settled = ({ request, at, arrivedAt, asked, dialect, outcome, residency }: FactOf<'request.settled'>): void => {
     const { end, node = '', tokensIn = 0, tokensOut = 0, ttftMs } = outcome
     // Only what ran makes a model known: clients may ask for anything.
-    const tracked = running.get(request)
+    const tracked = running.take(request)
     const wanted = models.known(tracked?.wanted ?? asked)
     const model = node !== '' && outcome.model !== undefined ? models.admit(outcome.model) : wanted
     families.requests.add(1, node, model, dialect, end)
@@ -114,7 +118,6 @@ export const createFactCounters = (families: Families, { models, words, perKey }
     if (tracked?.standsIn && ttftMs !== undefined)
       families.fallbacks.add(1, tracked.isKnown ? models.admit(tracked.wanted) : wanted, model)
     if (tracked) leavePhase(tracked, at, end)
-    running.delete(request)
   }
 
   const countKey = ({ key, outcome }: FactOf<'request.settled'>): void => {

@@ -1,6 +1,6 @@
 import type { DecisionRecord, Round } from '../domain/record'
 import { recordModel, recordNode } from '../domain/record-keys'
-import { becauseCode, decidingRound, retriedFrom, sumOf } from './because'
+import { becauseCode, decidingRound, isWaiting, lengthOf, retriedFrom } from './because'
 import { bounded } from './bounds'
 import { bestFirst, isChosen, numberText, rankText } from './ranking'
 
@@ -22,7 +22,7 @@ export const replyHeaders = (
 ): Record<string, string> => {
   const round = decidingRound(record)
   const node = recordNode(record)
-  const retries = record.outcome?.retries ?? record.failures.reduce((sum, { retried }) => sum + (retried ? 1 : 0), 0)
+  const retries = record.outcome?.retries ?? record.failures.filter(({ retried }) => retried).length
   const headers: Record<string, string> = { 'X-Request-Id': printable(record.id) }
   if (node !== undefined) {
     headers['X-Fleet-Node'] = printable(node)
@@ -66,15 +66,15 @@ const residencyOf = ({ outcome, phases }: DecisionRecord, round: Round | undefin
   (round?.decision.kind === 'load' || phases.some(({ name }) => name === 'loading') ? 'cold' : 'resident')
 
 /** `105; of=5; ranked=3; next=box-2:103`; ordered terms are joined by `/`. */
-const scoreText = (round: Round): string | undefined => {
-  const ranked = bestFirst(round.nodes, round.decision)
-  const chosen = ranked.find((verdict) => isChosen(verdict, round.decision))
-  if (!chosen) return undefined
-  const next = ranked.find((verdict) => verdict !== chosen)
-  const rankedCount = ranked.length + (round.more?.ranked ?? 0)
-  const rest = Object.values(round.more?.eliminated ?? {}).reduce((sum, count) => sum + count, round.more?.ranked ?? 0)
-  const parts = [rankText(chosen.rank), `of=${round.nodes.length + rest}`, `ranked=${rankedCount}`]
-  return [...parts, ...(next ? [`next=${next.node}:${rankText(next.rank)}`] : [])].join('; ')
+const scoreText = ({ nodes, decision, more }: Round): string | undefined => {
+  const ranked = bestFirst(nodes, decision, 2)
+  const chosen = ranked.find((verdict) => isChosen(verdict, decision))
+  if (chosen === undefined) return undefined
+  const next = ranked[0] === chosen ? ranked[1] : ranked[0]
+  const moreRanked = more?.ranked ?? 0
+  const rest = more === undefined ? 0 : Object.values(more.eliminated).reduce((sum, count) => sum + count, moreRanked)
+  const score = `${rankText(chosen.rank)}; of=${nodes.length + rest}; ranked=${ranked.length + moreRanked}`
+  return next === undefined ? score : `${score}; next=${next.node}:${rankText(next.rank)}`
 }
 
 const signalsText = (round: Round): string | undefined => {
@@ -88,6 +88,13 @@ const signalsText = (round: Round): string | undefined => {
 }
 
 const timingText = ({ phases }: DecisionRecord): string => {
-  const spent = (...names: Parameters<typeof sumOf>[1][]): string => numberText(sumOf(phases, ...names))
-  return `placing;dur=${spent('placing')}, waiting;dur=${spent('held', 'waiting')}, loading;dur=${spent('loading')}`
+  let placing = 0
+  let waiting = 0
+  let loading = 0
+  for (const phase of phases) {
+    if (phase.name === 'placing') placing += lengthOf(phase)
+    else if (phase.name === 'loading') loading += lengthOf(phase)
+    else if (isWaiting(phase)) waiting += lengthOf(phase)
+  }
+  return `placing;dur=${numberText(placing)}, waiting;dur=${numberText(waiting)}, loading;dur=${numberText(loading)}`
 }

@@ -2,14 +2,8 @@ import type { ConfigProblem, Fact, FactOf, TerminalStatus } from '../domain/fact
 
 export type Level = 'debug' | 'info' | 'warn' | 'error'
 
+/** Keys are snake_case; nothing in them was written by a user's prompt or a model. */
 export type Fields = Readonly<Record<string, unknown>>
-
-/** A fact as a log line. Keys are snake_case; nothing in it was written by a user's prompt or a model. */
-export interface LogLine {
-  readonly level: Level
-  readonly message: string
-  readonly fields: Fields
-}
 
 const END_LEVELS: Readonly<Record<TerminalStatus, Level>> = {
   completed: 'info',
@@ -20,6 +14,15 @@ const END_LEVELS: Readonly<Record<TerminalStatus, Level>> = {
   expired: 'warn',
 }
 
+/**
+ * That a request took a free slot as it came stands in the line of its end; a held one is looked at again and again. News
+ * is what goes another way.
+ */
+const isNews = ({ cause, decision: { kind } }: FactOf<'request.placed'>): boolean => {
+  if (cause === 'arrival') return kind !== 'start'
+  return cause !== 'hold' || kind === 'start' || kind === 'load'
+}
+
 /** At which level a fact is told. Known without building the line, so that a silent level costs nothing. */
 export const levelOf = (fact: Fact): Level => {
   switch (fact.type) {
@@ -27,8 +30,7 @@ export const levelOf = (fact: Fact): Level => {
     case 'request.phase':
       return 'debug'
     case 'request.placed':
-      // A held request is looked at again and again; only what changes its fate is news.
-      return fact.cause === 'hold' && fact.decision.kind !== 'start' && fact.decision.kind !== 'load' ? 'debug' : 'info'
+      return isNews(fact) ? 'info' : 'debug'
     case 'request.settled':
       return END_LEVELS[fact.outcome.end]
     case 'attempt.failed':
@@ -46,10 +48,8 @@ export const levelOf = (fact: Fact): Level => {
   }
 }
 
-/** The line of a fact. */
-export const lineOf = (fact: Fact): LogLine => ({ level: levelOf(fact), message: fact.type, fields: fieldsOf(fact) })
-
-const fieldsOf = (fact: Fact): Fields => {
+/** What the line of a fact says besides its time, its level and its type. */
+export const fieldsOf = (fact: Fact): Fields => {
   switch (fact.type) {
     case 'request.arrived':
       return {

@@ -1,8 +1,8 @@
+import pino from 'pino'
 import type { Fields, Level } from './log-lines'
 import { prettyLine } from './log-pretty'
 
-/** From the most talkative to none at all. */
-const LEVELS: readonly string[] = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
+const MS_PER_SECOND = 1_000
 
 export interface LogWriter {
   isEnabled(level: Level): boolean
@@ -11,35 +11,42 @@ export interface LogWriter {
 }
 
 /**
- * Log lines as one JSON object each, `level`, `time`, the fields, `msg`; or readable, `isPretty`. A line is a few
- * microseconds of a request that takes some fifty: a logging library's is three times as much.
+ * Log lines as one JSON object each, `level`, `time`, the fields, `msg`; or readable, `isPretty`. pino makes them and
+ * `out` takes them: its own destinations write a line at a time, its transports need worker threads that do not exist in
+ * the executable.
  */
 export const createLogWriter = (level: string, isPretty: boolean, out: (line: string) => void): LogWriter => {
-  const least = LEVELS.indexOf(level)
-  const isEnabled = (of: Level): boolean => LEVELS.indexOf(of) >= least
   const timeText = createTimeText()
+  const log = pino(
+    {
+      level,
+      base: null,
+      timestamp: () => `,"time":"${timeText(Date.now())}"`,
+      formatters: { level: (label) => ({ level: label }) },
+    },
+    { write: isPretty ? (line: string) => out(`${prettyLine(line)}\n`) : out },
+  )
+  // Asked for every fact.
+  const isLoud = (of: Level): boolean => log.isLevelEnabled(of)
+  const enabled = { debug: isLoud('debug'), info: isLoud('info'), warn: isLoud('warn'), error: isLoud('error') }
 
   return {
-    isEnabled,
-    write: (of, fields, message) => {
-      if (!isEnabled(of)) return
-      const inside = JSON.stringify(fields).slice(1, -1)
-      const head = `{"level":"${of}","time":"${timeText(Date.now())}",${inside}`
-      const line = `${head}${inside === '' ? '' : ','}"msg":${JSON.stringify(message)}}\n`
-      out(isPretty ? `${prettyLine(line)}\n` : line)
-    },
+    isEnabled: (of) => enabled[of],
+    write: (of, fields, message) => log[of](fields, message),
   }
 }
 
-/** ISO 8601 in UTC; several lines share a millisecond. */
+/** ISO 8601 in UTC; the lines of a second share all but its thousandths. */
 const createTimeText = (): ((ms: number) => string) => {
   let last = Number.NaN
-  let text = ''
+  let second = ''
   return (ms) => {
-    if (ms !== last) {
-      last = ms
-      text = new Date(ms).toISOString()
+    const at = Math.floor(ms / MS_PER_SECOND)
+    if (at !== last) {
+      last = at
+      second = new Date(ms).toISOString().slice(0, -'000Z'.length)
     }
-    return text
+    const rest = ms - at * MS_PER_SECOND
+    return `${second}${rest < 10 ? '00' : rest < 100 ? '0' : ''}${rest}Z`
   }
 }

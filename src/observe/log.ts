@@ -1,7 +1,7 @@
 import type { Fact } from '../domain/facts'
 import type { Sink } from './journal'
 import { createFolding, type Subject } from './log-folding'
-import { type Fields, type Level, levelOf, lineOf } from './log-lines'
+import { type Fields, fieldsOf, type Level, levelOf } from './log-lines'
 import { standardOutput } from './log-output'
 import { createLogWriter } from './log-writer'
 
@@ -25,7 +25,7 @@ export interface Log extends Sink {
 }
 
 /**
- * One line per fact, with fields. Written in-process: log libraries' worker threads do not exist in the executable.
+ * One line per fact, with fields.
  * Equal warnings of one node or actor within 10 s are written once and counted.
  */
 export const createLog = ({ level, format, write }: LogOptions): Log => {
@@ -59,9 +59,8 @@ export const createLog = ({ level, format, write }: LogOptions): Log => {
   return {
     name: 'log',
     hear: (fact: Fact) => {
-      if (!writer.isEnabled(levelOf(fact))) return
-      const line = lineOf(fact)
-      put(line.level, line.fields, line.message, fact.at)
+      const level = levelOf(fact)
+      if (writer.isEnabled(level)) put(level, fieldsOf(fact), fact.type, fact.at)
     },
     debug: direct('debug'),
     info: direct('info'),

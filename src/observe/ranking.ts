@@ -33,6 +33,7 @@ export const bestFirst = (
   count = Number.POSITIVE_INFINITY,
 ): Ranked[] => {
   const ranked = verdicts.filter(isRanked)
+  if (ranked.length < 2) return ranked
   const sign = highestWins(ranked, decision) ? -1 : 1
   const compare = (a: Ranked, b: Ranked): number => {
     const byRank =
@@ -45,8 +46,12 @@ export const bestFirst = (
 }
 
 /** A rank as people see it: a total, or the ordered terms joined by `/`. */
-export const rankText = (rank: number | Rank): string =>
-  typeof rank === 'number' ? numberText(rank) : rank.map(numberText).join('/')
+export const rankText = (rank: number | Rank): string => {
+  if (typeof rank === 'number') return numberText(rank)
+  let text = ''
+  for (const term of rank) text = text === '' ? numberText(term) : `${text}/${numberText(term)}`
+  return text
+}
 
 /** At most two decimals, none when there are none. */
 export const numberText = (value: number): string => String(Math.round(value * 100) / 100)

@@ -1,3 +1,5 @@
+import { SlotMap } from '../domain/slot-map'
+
 /** A map that keeps the newest `limit` entries. Every key is set once. */
 export interface Recent<V> {
   set(key: string, value: V): void
@@ -11,7 +13,7 @@ export interface Recent<V> {
  * over all that was deleted there.
  */
 export const createRecent = <V>(limit: number): Recent<V> => {
-  const entries = new Map<string, V>()
+  const entries = new SlotMap<V>()
   const ring: string[] = []
   let oldest = 0
 

@@ -26,24 +26,29 @@ export type Draft = Writable<Omit<DecisionRecord, 'rounds' | 'phases' | 'failure
 export const beginRecord = (job: Job, version: string): Draft => ({
   id: job.id,
   at: job.arrivedAt,
-  asked: {
-    model: bounded(job.asked, MAX_NAME),
-    dialect: job.dialect,
-    operation: job.operation,
-    stream: job.stream,
-    priority: job.priority,
-    ...(job.key !== undefined && { key: bounded(job.key, MAX_NAME) }),
-    tags: boundedList(job.tags, MAX_LIST, MAX_NAME),
-    ...(job.session !== undefined && { session: bounded(job.session, MAX_NAME) }),
-    ...(job.clientRequestId !== undefined && { clientRequestId: bounded(job.clientRequestId, MAX_NAME) }),
-    promptTokens: job.promptTokens,
-  },
+  asked: askedBy(job),
   models: boundedList(job.models, MAX_LIST, MAX_NAME),
   rounds: [],
   phases: [],
   failures: [],
   version,
 })
+
+const askedBy = (job: Job): DecisionRecord['asked'] => {
+  const asked: Writable<DecisionRecord['asked']> = {
+    model: bounded(job.asked, MAX_NAME),
+    dialect: job.dialect,
+    operation: job.operation,
+    stream: job.stream,
+    priority: job.priority,
+    tags: boundedList(job.tags, MAX_LIST, MAX_NAME),
+    promptTokens: job.promptTokens,
+  }
+  if (job.key !== undefined) asked.key = bounded(job.key, MAX_NAME)
+  if (job.session !== undefined) asked.session = bounded(job.session, MAX_NAME)
+  if (job.clientRequestId !== undefined) asked.clientRequestId = bounded(job.clientRequestId, MAX_NAME)
+  return asked
+}
 
 /** Adds a placement round, or counts it when it says the same as the one before. */
 export const addRound = (draft: Draft, fact: FactOf<'request.placed'>): void => {
@@ -93,15 +98,13 @@ export const addFailure = (draft: Draft, { at, node, model, failure, retried }: 
 export const settle = (draft: Draft, { at, outcome, residency }: FactOf<'request.settled'>): void => {
   const totalMs = sinceArrival(draft, at)
   closePhase(draft, totalMs)
+  if (draft.failures.length > 0) draft.failures.splice(0, Infinity, ...followed(draft.failures, outcome.retries))
+  const settled: Writable<NonNullable<DecisionRecord['outcome']>> = { ...outcome, totalMs }
+  if (outcome.message !== undefined) settled.message = bounded(outcome.message, MAX_MESSAGE)
+  if (residency !== undefined) settled.residency = residency
   const stoodIn = outcome.ttftMs !== undefined && (decidingRound(draft)?.decision.choice ?? 0) > 0
-  draft.failures.splice(0, Infinity, ...followed(draft.failures, outcome.retries))
-  draft.outcome = {
-    ...outcome,
-    ...(outcome.message !== undefined && { message: bounded(outcome.message, MAX_MESSAGE) }),
-    totalMs,
-    ...(residency !== undefined && { residency }),
-    ...(stoodIn && outcome.model !== undefined && { fallback: outcome.model }),
-  }
+  if (stoodIn && outcome.model !== undefined) settled.fallback = outcome.model
+  draft.outcome = settled
 }
 
 /** Failures after which there was another attempt are marked; a last one may have found nobody to take over. */
@@ -110,8 +113,8 @@ const followed = (failures: readonly Attempt[], retries: number): readonly Attem
   return failures.map((failure) => (failure.retried && left-- <= 0 ? { ...failure, retried: false } : failure))
 }
 
-const closePhase = (draft: Draft, toMs: number): void => {
-  const open = draft.phases.at(-1)
+const closePhase = ({ phases }: Draft, toMs: number): void => {
+  const open = phases[phases.length - 1]
   if (open && open.toMs === undefined) open.toMs = toMs
 }
 

@@ -1,9 +1,9 @@
+import { createLabelTree, type Labels, type LabelTree } from './label-tree'
+
 /**
  * Counters, gauges and histograms that keep their rendered labels. A client library builds the label text of every
  * line at every scrape, about 2 us a line: 200 nodes with 20 models would block the event loop for 100 ms and more.
  */
-export type Labels = readonly (string | undefined)[]
-
 /** A metric family: its lines in the Prometheus text format, each ending with a newline. */
 export interface Family {
   readonly name: string
@@ -52,16 +52,15 @@ export const createGauge = (options: FamilyOptions): Gauge => ({
 })
 
 const createValues = (options: FamilyOptions, type: 'counter' | 'gauge') => {
-  const values = new Map<string, Value>()
   let round = 0
+  const values = createLabelTree<Value>(options.labels?.length ?? 0, (labels) => ({
+    line: `${options.name}${braces(labelText(options, labels))} `,
+    value: 0,
+    round,
+  }))
 
   const child = (labels: Labels): Value => {
-    const key = keyOf(labels)
-    let value = values.get(key)
-    if (!value) {
-      value = { line: `${options.name}${braces(labelText(options, labels))} `, value: 0, round }
-      values.set(key, value)
-    }
+    const value = values.at(labels)
     if (value.round !== round) {
       value.value = 0
       value.round = round
@@ -77,7 +76,7 @@ const createValues = (options: FamilyOptions, type: 'counter' | 'gauge') => {
       child(labels).value += amount
     },
     clear: (): void => {
-      for (const [key, value] of values) if (value.round !== round) values.delete(key)
+      values.deleteWhere((value) => value.round !== round)
       round++
     },
     render: (): string => {
@@ -101,31 +100,23 @@ interface Buckets {
 /** `bounds` ascending, in the unit of the metric; `+Inf` is added. */
 export const createHistogram = (options: FamilyOptions & { readonly bounds: readonly number[] }): Histogram => {
   const { name, bounds } = options
-  const children = new Map<string, Buckets>()
-
-  const child = (labels: Labels): Buckets => {
-    const key = keyOf(labels)
-    let buckets = children.get(key)
-    if (!buckets) {
-      const text = labelText(options, labels)
-      const prefix = text === '' ? '' : `${text},`
-      buckets = {
-        lines: [...bounds, '+Inf'].map((bound) => `${name}_bucket{${prefix}le="${bound}"} `),
-        sumLine: `${name}_sum${braces(text)} `,
-        countLine: `${name}_count${braces(text)} `,
-        counts: Array.from({ length: bounds.length + 1 }, () => 0),
-        sum: 0,
-      }
-      children.set(key, buckets)
+  const children = createLabelTree<Buckets>(options.labels?.length ?? 0, (labels) => {
+    const text = labelText(options, labels)
+    const prefix = text === '' ? '' : `${text},`
+    return {
+      lines: [...bounds, '+Inf'].map((bound) => `${name}_bucket{${prefix}le="${bound}"} `),
+      sumLine: `${name}_sum${braces(text)} `,
+      countLine: `${name}_count${braces(text)} `,
+      counts: Array.from({ length: bounds.length + 1 }, () => 0),
+      sum: 0,
     }
-    return buckets
-  }
+  })
 
   return {
     name,
     observe: (value, ...labels) => {
       if (!Number.isFinite(value)) return
-      const buckets = child(labels)
+      const buckets = children.at(labels)
       let i = 0
       while (i < bounds.length && value > (bounds[i] ?? 0)) i++
       buckets.counts[i] = (buckets.counts[i] ?? 0) + 1
@@ -147,9 +138,6 @@ export const createHistogram = (options: FamilyOptions & { readonly bounds: read
   }
 }
 
-/** NUL parts the values: it stands in no node or model name. */
-const keyOf = (labels: Labels): string => (labels.length === 1 ? (labels[0] ?? '') : labels.join('\0'))
-
 const header = ({ name, help }: FamilyOptions, type: string): string =>
   `# HELP ${name} ${help}\n# TYPE ${name} ${type}\n`
 
@@ -160,8 +148,7 @@ const labelText = ({ labels: names = [] }: FamilyOptions, labels: Labels): strin
 
 const escaped = (value: string): string => value.replace(/\\/g, '\\\\').replace(/"/g, '\\"').replace(/\n/g, '\\n')
 
-const forget = (children: Map<string, unknown>, { labels = [] }: FamilyOptions, node: string): void => {
+const forget = <T>(children: LabelTree<T>, { labels = [] }: FamilyOptions, node: string): void => {
   const at = labels.indexOf('node')
-  if (at < 0) return
-  for (const key of children.keys()) if (key.split('\0')[at] === node) children.delete(key)
+  if (at >= 0) children.deleteWhere((_child, values) => values[at] === node)
 }

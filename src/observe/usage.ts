@@ -10,11 +10,26 @@ export interface UsageStore {
 
 const MS_PER_SECOND = 1_000
 
-const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
+const MS_PER_DAY = 86_400_000
+
+/** The day in UTC, `2026-01-31`, which is made anew only when another one begins. */
+const createDays = (): ((at: number) => string) => {
+  let last = Number.NaN
+  let text = ''
+  return (at) => {
+    const day = Math.floor(at / MS_PER_DAY)
+    if (day !== last) {
+      last = day
+      text = new Date(at).toISOString().slice(0, 10)
+    }
+    return text
+  }
+}
 
 /** Counts what each key uses, a row a day. */
 export const createUsage = (store: UsageStore): UsageBook & Sink => {
   const days = new Map<string, Map<string, KeyUsage>>()
+  const dayOf = createDays()
 
   const keep = (row: KeyUsage): void => {
     const ofKey = days.get(row.key) ?? new Map<string, KeyUsage>()

@@ -34,6 +34,8 @@ export const evictionsFor = (candidate: Candidate): readonly string[] | undefine
   return room >= costGb ? evicts : undefined
 }
 
+const holds = (others: Candidate['others'], model: string): boolean => others.some(({ name }) => name === model)
+
 /**
  * Another model is being loaded, or was since the last report, and nobody can tell whether the engine pushed this one out
  * for it: a request could make it load once more, and push out one that is answering.
@@ -42,7 +44,7 @@ export const isAtRisk = (candidate: Candidate): boolean => {
   const { loading, model, availableGb, maxResident, mostResident = 1, others, resident } = candidate
   const isUnseen = (loading !== undefined && loading !== model) || candidate.isUnverified === true
   if (!isUnseen || maxResident !== undefined) return false
-  const isListed = loading === undefined || loading === model || others.some(({ name }) => name === loading)
+  const isListed = loading === undefined || loading === model || holds(others, loading)
   const count = others.length + (resident === undefined ? 0 : 1) + (isListed ? 0 : 1)
   return availableGb === undefined || count > mostResident
 }

@@ -1,4 +1,5 @@
 import { modelKey } from '../domain/job'
+import { SlotMap } from '../domain/slot-map'
 
 /** One request's claim on a node:model. */
 export interface Reservation {
@@ -100,8 +101,8 @@ export interface Mark {
 
 export const createLedger = (): Ledger => {
   const marks = new Map<string, Mark>()
-  const reservations = new Map<string, Reservation>()
-  const byNode = new Map<string, Set<Reservation>>()
+  const reservations = new SlotMap<Reservation>()
+  const byNode = new Map<string, SlotMap<Reservation>>()
   const accounts = new Map<string, Map<string, Account>>()
   const loads = new Map<string, Load>()
   const choices = new Map<string, number>()
@@ -137,18 +138,17 @@ export const createLedger = (): Ledger => {
     if (reservations.has(reservation.request)) throw new Error(`${reservation.request} holds a reservation already`)
     reservations.set(reservation.request, reservation)
     uses.set(modelKey(reservation.model), reservation.since)
-    const ofNode = byNode.get(reservation.node) ?? new Set()
-    byNode.set(reservation.node, ofNode.add(reservation))
+    const ofNode = byNode.get(reservation.node) ?? new SlotMap<Reservation>()
+    byNode.set(reservation.node, ofNode.set(reservation.request, reservation))
     const account = open(reservation.node, reservation.model)
     account.reserved += 1
     account.peak = Math.max(account.peak, account.reserved)
   }
 
   const release = (request: string): Reservation | undefined => {
-    const held = reservations.get(request)
+    const held = reservations.take(request)
     if (held === undefined) return undefined
-    reservations.delete(request)
-    byNode.get(held.node)?.delete(held)
+    byNode.get(held.node)?.delete(request)
     const account = open(held.node, held.model)
     account.reserved -= 1
     if (held.state === 'lingering') account.lingering -= 1
@@ -223,10 +223,15 @@ export const createLedger = (): Ledger => {
       return granted
     },
     nodeInFlight: (node) => byNode.get(node)?.size ?? 0,
-    busyModels: (node) =>
-      [...(accounts.get(node) ?? [])].flatMap(([key, account]) => (account.reserved > 0 ? [key] : [])),
+    busyModels: (node) => {
+      const busy: string[] = []
+      accounts.get(node)?.forEach((account, key) => {
+        if (account.reserved > 0) busy.push(key)
+      })
+      return busy
+    },
     on: (node, model) => {
-      const all = [...(byNode.get(node) ?? [])]
+      const all = [...(byNode.get(node)?.values() ?? [])]
       if (model === undefined) return all
       const key = modelKey(model)
       return all.filter((reservation) => modelKey(reservation.model) === key)
@@ -255,7 +260,7 @@ export const createLedger = (): Ledger => {
       let reserved = 0
       for (const [node, ofNode] of accounts) {
         for (const [key, account] of ofNode) {
-          const real = [...(byNode.get(node) ?? [])].filter((held) => modelKey(held.model) === key)
+          const real = [...(byNode.get(node)?.values() ?? [])].filter((held) => modelKey(held.model) === key)
           const lingering = real.filter((held) => held.state === 'lingering').length
           if (real.length !== account.reserved || lingering !== account.lingering || account.bound < 0) {
             throw new Error(

@@ -1,5 +1,6 @@
 import type { Job } from '../domain/job'
 import type { Candidate, Eliminated, Placement } from '../domain/placement'
+import type { Writable } from '../domain/writable'
 import { filters } from './filters'
 import type { Filter, FilterContext } from './filters/filter'
 import type { Policy, PolicyContext } from './policies/policy'
@@ -39,7 +40,8 @@ const soundness = new WeakMap<Candidate, boolean>()
 const isSound = (candidate: Candidate, job: Job, context: FilterContext): boolean => {
   const known = soundness.get(candidate)
   if (known !== undefined) return known
-  const isSoundNow = OF_CANDIDATE.every((filter) => filter.reject(candidate, job, context) === undefined)
+  let isSoundNow = true
+  for (const filter of OF_CANDIDATE) isSoundNow &&= filter.reject(candidate, job, context) === undefined
   soundness.set(candidate, isSoundNow)
   return isSoundNow
 }
@@ -58,13 +60,15 @@ export const place = (
 ): Placement => {
   const survivors: Candidate[] = []
   const eliminated: Eliminated[] = []
-  const filterContext = {
-    now: context.now,
-    excluded,
-    ...(policy.binding === 'early' && queueLimit !== undefined ? { queueLimit } : {}),
+  const filterContext: Writable<FilterContext> = { now: context.now, excluded }
+  if (policy.binding === 'early' && queueLimit !== undefined) filterContext.queueLimit = queueLimit
+  const concerned: Filter[] = []
+  const ofJob: Filter[] = []
+  for (const filter of filters) {
+    if (filter.concerns !== undefined && !filter.concerns(job, filterContext)) continue
+    concerned.push(filter)
+    if (filter.ofCandidate !== true) ofJob.push(filter)
   }
-  const concerned = filters.filter((filter) => filter.concerns?.(job, filterContext) ?? true)
-  const ofJob = concerned.filter((filter) => filter.ofCandidate !== true)
   for (const candidate of candidates) {
     const among = isSound(candidate, job, filterContext) ? ofJob : concerned
     const reason = eliminate(candidate, job, filterContext, among)
@@ -74,5 +78,6 @@ export const place = (
   if (survivors.length === 0)
     return { decision: { kind: 'hold', reason: 'held' }, verdicts: eliminated, policy: policy.name }
   const { decision, ranked } = policy.choose(survivors, job, context)
-  return { decision, verdicts: [...ranked, ...eliminated], policy: policy.name }
+  const verdicts = eliminated.length === 0 ? ranked : [...ranked, ...eliminated]
+  return { decision, verdicts, policy: policy.name }
 }

@@ -1,5 +1,6 @@
 import { DEFAULT_PRIORITIES } from '../domain/config'
 import { type Job, modelKey } from '../domain/job'
+import { SlotMap } from '../domain/slot-map'
 
 export type Standing = 'held' | 'waiting'
 
@@ -82,7 +83,7 @@ const groupOf = (job: Job, excluded: readonly string[]): string =>
   ])
 
 export const createRoom = (rankOf: RankOf = rankByDefault): Room => {
-  const entries = new Map<string, Entry>()
+  const entries = new SlotMap<Entry>()
   const groups = new Map<string, Group>()
   const perModel = new Map<string, number>()
   let held = 0
@@ -163,6 +164,7 @@ export const createRoom = (rankOf: RankOf = rankByDefault): Room => {
     },
     get: (request) => entries.get(request),
     hasElder: (job, excluded) => {
+      if (entries.size === 0) return false
       const head = groups.get(groupOf(job, excluded))?.head
       if (head === undefined) return false
       const rank = head.rank - rankOf(job)

@@ -8,7 +8,7 @@ export interface DecisionQuery {
   readonly clientRequestId?: string
 }
 
-/** Decision records: all running ones, the last 2 000 in memory, older ones in the store. */
+/** Decision records: those of running requests, and the settled ones that are kept. */
 export interface Decisions {
   get(id: string): DecisionRecord | undefined
   /** The newest settled or running record. */

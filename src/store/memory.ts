@@ -1,5 +1,6 @@
 import type { DecisionRecord } from '../domain/record'
 import { recordMatches } from '../domain/record-keys'
+import { SlotMap } from '../domain/slot-map'
 import { createLatest, type LearnedMeans, type LearnedPair, type LearnedRate, MAX_PAIRS } from '../learning/learned'
 import type { TokenRatio } from '../learning/token-ratio'
 import type { Clock } from '../ports/clock'
@@ -18,8 +19,10 @@ export interface MemoryStoreOptions {
 /** The store of a router that keeps nothing on disk. */
 export const openMemoryStore = (options: MemoryStoreOptions): Store => {
   const { clock, maxRecords = 10_000 } = options
-  /** Oldest save first. */
-  const records = new Map<string, DecisionRecord>()
+  const records = new SlotMap<DecisionRecord>()
+  /** Every save in its order, from `oldest` on. The first key of a map is slow to find behind those that were deleted. */
+  let saves: (DecisionRecord | undefined)[] = []
+  let oldest = 0
   const pairs = createLatest<LearnedPair>(MAX_PAIRS)
   const rates = createLatest<LearnedRate>(MAX_PAIRS)
   const means = createLatest<LearnedMeans>(MAX_PAIRS)
@@ -31,18 +34,24 @@ export const openMemoryStore = (options: MemoryStoreOptions): Store => {
   const isKept = (record: DecisionRecord): boolean => record.at >= clock.now() - options.keepTracesMs
 
   const prune = (): void => {
-    for (const [id, record] of records) {
-      if (records.size <= maxRecords && isKept(record)) break
-      records.delete(id)
+    for (let record = saves[oldest]; record !== undefined; record = saves[oldest]) {
+      const isLatest = records.get(record.id) === record
+      if (isLatest && records.size <= maxRecords && isKept(record)) break
+      if (isLatest) records.delete(record.id)
+      saves[oldest] = undefined
+      oldest += 1
     }
+    if (oldest < maxRecords) return
+    saves = saves.slice(oldest)
+    oldest = 0
   }
 
   const newestFirst = (): DecisionRecord[] => [...records.values()].filter(isKept).sort((a, b) => b.at - a.at)
 
   return {
     save: (record) => {
-      records.delete(record.id)
       records.set(record.id, record)
+      saves.push(record)
       prune()
     },
     get: (id) => {

@@ -52,24 +52,20 @@ export const learnedTables = (database: Database) => {
     insertPair.run(node, model, serviceMs ?? null, services, loadMs ?? null, loads, JSON.stringify(detailOf(pair)), at)
   }
 
-  /** Changed and not written yet; the latest of each. */
-  const pending = {
-    pairs: new Map<string, LearnedPair>(),
-    rates: new Map<string, LearnedRate>(),
-    means: new Map<string, LearnedMeans>(),
-    ratios: new Map<string, TokenRatio>(),
-  }
+  let pending = nothingPending()
 
   return {
-    remember: ({ pairs = [], rates = [], means = [], ratios = [] }: Partial<Learned>): void => {
-      for (const pair of pairs) pending.pairs.set(`${pair.node}\0${pair.model}`, pair)
-      for (const rate of rates) pending.rates.set(rate.node, rate)
-      for (const mean of means) pending.means.set(mean.node, mean)
-      for (const ratio of ratios) pending.ratios.set(ratio.model, ratio)
+    /** Called with every request: keys are the names as they come, and nothing is made but what is kept. */
+    remember: (changed: Partial<Learned>): void => {
+      const { pairs, rates, means, ratios } = pending
+      if (changed.pairs) for (const pair of changed.pairs) modelsOf(pairs, pair.node).set(pair.model, pair)
+      if (changed.rates) for (const rate of changed.rates) rates.set(rate.node, rate)
+      if (changed.means) for (const mean of changed.means) means.set(mean.node, mean)
+      if (changed.ratios) for (const ratio of changed.ratios) ratios.set(ratio.model, ratio)
     },
     /** Writes what is remembered; `written` follows once that is on disk. */
     write: (at: number): void => {
-      for (const pair of pending.pairs.values()) writePair(pair, at)
+      for (const ofNode of pending.pairs.values()) for (const pair of ofNode.values()) writePair(pair, at)
       for (const { node, gbPerSecond, loads } of pending.rates.values()) insertRate.run(node, gbPerSecond, loads, at)
       for (const { node, latencyMs, tokensPerSecond, samples } of pending.means.values())
         insertMeans.run(node, latencyMs, tokensPerSecond ?? null, samples, at)
@@ -77,11 +73,10 @@ export const learnedTables = (database: Database) => {
         insertRatio.run(model, bytes, tokens, samples, at)
     },
     written: (): void => {
-      for (const map of Object.values(pending)) map.clear()
+      pending = nothingPending()
     },
     forget: (node: string): void => {
-      for (const map of [pending.pairs, pending.rates, pending.means])
-        for (const [key, one] of map) if (one.node === node) map.delete(key)
+      for (const map of [pending.pairs, pending.rates, pending.means]) map.delete(node)
       for (const table of ['learned_pairs', 'learned_rates', 'learned_means'] as const)
         database.query(`DELETE FROM ${table} WHERE node = ?`).run(node)
     },
@@ -114,6 +109,22 @@ export const learnedTables = (database: Database) => {
       }
     },
   }
+}
+
+/** Changed and not written yet; the latest of each. Pairs by node, then model. */
+const nothingPending = () => ({
+  pairs: new Map<string, Map<string, LearnedPair>>(),
+  rates: new Map<string, LearnedRate>(),
+  means: new Map<string, LearnedMeans>(),
+  ratios: new Map<string, TokenRatio>(),
+})
+
+const modelsOf = (pairs: Map<string, Map<string, LearnedPair>>, node: string): Map<string, LearnedPair> => {
+  const known = pairs.get(node)
+  if (known !== undefined) return known
+  const models = new Map<string, LearnedPair>()
+  pairs.set(node, models)
+  return models
 }
 
 /** Least recently saved first, as the samples expect them. */

@@ -8,43 +8,36 @@ interface Row {
   readonly record: string
 }
 
-/** A record as it is stored: its JSON, and the columns that queries filter by. */
-export interface RecordRow extends Row {
-  readonly id: string
-  readonly at: number
-  readonly model: string
-  readonly node: string | null
-  readonly ended: string | null
-  readonly clientRequestId: string | null
-}
-
-/** `text` is the record's JSON. */
-export const rowOf = (record: DecisionRecord, text: string): RecordRow => ({
-  id: record.id,
-  at: record.at,
-  model: modelKey(recordModel(record)),
-  node: recordNode(record) ?? null,
-  ended: record.outcome?.end ?? null,
-  clientRequestId: record.asked.clientRequestId ?? null,
-  record: text,
-})
-
 /** The JSON was written by this process or an earlier one; the table is ours alone. */
-export const recordIn = ({ record }: Row): DecisionRecord => JSON.parse(record) as DecisionRecord
+const recordIn = ({ record }: Row): DecisionRecord => JSON.parse(record) as DecisionRecord
 
-/** The table of decision records: one row of JSON a request, with the columns that queries filter by. */
+/**
+ * The table of decision records: one row of JSON a request, with the columns that queries filter by.
+ *
+ * Rows are appended as they come, and so are the entries of its indexes as long as ids grow with time: a batch then
+ * changes a few pages at the end of each. The one index by time holds every column that lists filter by, so that a filter
+ * that matches little is answered by walking it, newest first, without reading the records in between.
+ */
 export const recordsTable = (database: Database) => {
   const insert = database.query(
     `INSERT OR REPLACE INTO decisions (id, at, model, node, ended, client_request_id, record) VALUES (?, ?, ?, ?, ?, ?, ?)`,
   )
   const byId = database.query<Row, [string]>('SELECT record FROM decisions WHERE id = ?')
   const deleteOlder = database.query(
-    'DELETE FROM decisions WHERE id IN (SELECT id FROM decisions WHERE at < ? ORDER BY at LIMIT ?)',
+    'DELETE FROM decisions WHERE rowid IN (SELECT rowid FROM decisions WHERE at < ? ORDER BY at LIMIT ?)',
   )
 
   return {
-    insert: ({ id, at, model, node, ended, clientRequestId, record }: RecordRow): void => {
-      insert.run(id, at, model, node, ended, clientRequestId, record)
+    insert: (record: DecisionRecord): void => {
+      insert.run(
+        record.id,
+        record.at,
+        modelKey(recordModel(record)),
+        recordNode(record) ?? null,
+        record.outcome?.end ?? null,
+        record.asked.clientRequestId ?? null,
+        JSON.stringify(record),
+      )
     },
     get: (id: string): DecisionRecord | undefined => {
       const row = byId.get(id)

@@ -18,7 +18,8 @@ const dayOf = (at: number): string => new Date(at).toISOString().slice(0, 10)
 
 /** One row a key and day, replaced whole as it grows. What changed waits for the next batch. */
 export const usageTable = (database: Database) => {
-  const pending = new Map<string, KeyUsage>()
+  /** By key, then day. */
+  let pending = new Map<string, Map<string, KeyUsage>>()
   const insert = database.query(
     `INSERT OR REPLACE INTO key_usage (key, day, requests, tokens_in, tokens_out, engine_seconds)
      VALUES (?, ?, ?, ?, ?, ?)`,
@@ -26,12 +27,19 @@ export const usageTable = (database: Database) => {
   const deleteOlder = database.query('DELETE FROM key_usage WHERE day < ?')
 
   return {
-    remember: (row: KeyUsage): void => void pending.set(`${row.key}\0${row.day}`, row),
-    write: (): void => {
-      for (const { key, day, requests, tokensIn, tokensOut, engineSeconds } of pending.values())
-        insert.run(key, day, requests, tokensIn, tokensOut, engineSeconds)
+    remember: (row: KeyUsage): void => {
+      const days = pending.get(row.key)
+      if (days === undefined) pending.set(row.key, new Map([[row.day, row]]))
+      else days.set(row.day, row)
     },
-    forget: (): void => pending.clear(),
+    write: (): void => {
+      for (const days of pending.values())
+        for (const { key, day, requests, tokensIn, tokensOut, engineSeconds } of days.values())
+          insert.run(key, day, requests, tokensIn, tokensOut, engineSeconds)
+    },
+    forget: (): void => {
+      pending = new Map()
+    },
     load: (): readonly KeyUsage[] =>
       database
         .query<Row, []>('SELECT * FROM key_usage ORDER BY day')

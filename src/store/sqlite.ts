@@ -5,9 +5,10 @@ import type { DecisionQuery } from '../ports/decisions'
 import { openDatabase } from './open-database'
 import { identitiesTable } from './sqlite-identities'
 import { learnedTables } from './sqlite-learned'
-import { recordIn, type RecordRow, recordsTable, rowOf } from './sqlite-records'
+import { recordsTable } from './sqlite-records'
 import { usageTable } from './sqlite-usage'
 import { MAX_LIST, type Store } from './store'
+import { SlotMap } from '../domain/slot-map'
 
 export interface StoreOptions {
   /** The file, or `:memory:`. */
@@ -19,7 +20,7 @@ export interface StoreOptions {
 }
 
 const FLUSH_EVERY_MS = 250
-/** Records a transaction: about 2 ms of blocked event loop. */
+/** Records a transaction: about 1 ms of blocked event loop. */
 const BATCH_ROWS = 100
 /** Between two batches when more is pending than one takes: room for 10 000 requests/s. */
 const NEXT_BATCH_MS = 10
@@ -27,13 +28,15 @@ const NEXT_BATCH_MS = 10
 const RETRY_MS = 1_000
 /** Records that may wait for the disk; beyond it the oldest are given up. */
 const MAX_PENDING = 20_000
+/** Dropped at once beyond that: finding the oldest walks over all that were dropped before it. */
+const DROP_ROWS = 500
 const PRUNE_EVERY_MS = 60_000
 /** Rows deleted at once, and the pause before the next ones. */
 const PRUNE_ROWS = 200
 const PRUNE_PAUSE_MS = 250
 
 /**
- * The store in one SQLite file. Saving only remembers the row: it is written in batches on a timer.
+ * The store in one SQLite file. Saving only remembers the record: it is written in batches on a timer.
  * Throws a `RouterError` when the file is damaged, locked or of a newer fleet.
  */
 export const openStore = (options: StoreOptions): Store => {
@@ -43,14 +46,15 @@ export const openStore = (options: StoreOptions): Store => {
   const learned = learnedTables(database)
   const usage = usageTable(database)
   const identities = identitiesTable(database)
-  const pending = { records: new Map<string, RecordRow>() }
+  /** Settled and not on disk yet, oldest save first; their JSON is made with the batch, when no request waits for it. */
+  const pending = new SlotMap<DecisionRecord>()
   let flushTimer: unknown
   let lost = 0
   let problem: string | undefined
 
-  const writeBatch = database.transaction((batch: readonly RecordRow[]) => {
+  const writeBatch = database.transaction((batch: readonly DecisionRecord[]) => {
     const now = clock.now()
-    for (const row of batch) records.insert(row)
+    for (const record of batch) records.insert(record)
     learned.write(now)
     usage.write()
     identities.write()
@@ -58,7 +62,7 @@ export const openStore = (options: StoreOptions): Store => {
 
   /** Whether everything of the batch is on disk. */
   const flush = (): boolean => {
-    const batch = [...pending.records.values().take(BATCH_ROWS)]
+    const batch = [...pending.values().take(BATCH_ROWS)]
     try {
       writeBatch.immediate(batch)
     } catch (error) {
@@ -66,7 +70,7 @@ export const openStore = (options: StoreOptions): Store => {
       return false
     }
     problem = undefined
-    for (const { id } of batch) pending.records.delete(id)
+    for (const { id } of batch) pending.delete(id)
     learned.written()
     usage.forget()
     identities.forget()
@@ -78,8 +82,15 @@ export const openStore = (options: StoreOptions): Store => {
       flushTimer = undefined
       const written = flush()
       if (!written) schedule(RETRY_MS)
-      else if (pending.records.size > 0) schedule(NEXT_BATCH_MS)
+      else if (pending.size > 0) schedule(NEXT_BATCH_MS)
     }, afterMs)
+  }
+
+  /** A whole batch waits no longer: the sooner its records are on disk, the fewer of them outlive a garbage collection. */
+  const hurry = (): void => {
+    clock.clearTimeout(flushTimer)
+    flushTimer = undefined
+    schedule(0)
   }
 
   const prune = (): void => {
@@ -105,26 +116,19 @@ export const openStore = (options: StoreOptions): Store => {
 
   const list = (query: DecisionQuery): DecisionRecord[] => {
     const limit = Math.min(query.limit, MAX_LIST)
-    const unwritten = [...pending.records.values()].map(recordIn).filter((record) => recordMatches(record, query))
+    const unwritten = [...pending.values()].filter((record) => recordMatches(record, query))
     const written = attempt(() => records.list({ ...query, limit })) ?? []
-    return [...unwritten, ...written.filter(({ id }) => !pending.records.has(id))]
-      .sort((a, b) => b.at - a.at)
-      .slice(0, limit)
+    return [...unwritten, ...written.filter(({ id }) => !pending.has(id))].sort((a, b) => b.at - a.at).slice(0, limit)
   }
 
   return {
-    save: (record, text = JSON.stringify(record)) => {
-      pending.records.set(record.id, rowOf(record, text))
-      if (pending.records.size > MAX_PENDING) {
-        dropOldest(pending.records)
-        lost++
-      }
-      schedule(FLUSH_EVERY_MS)
+    save: (record) => {
+      pending.set(record.id, record)
+      if (pending.size > MAX_PENDING) lost += dropOldest(pending)
+      if (pending.size === BATCH_ROWS && problem === undefined) hurry()
+      else schedule(FLUSH_EVERY_MS)
     },
-    get: (id) => {
-      const unwritten = pending.records.get(id)
-      return unwritten ? recordIn(unwritten) : attempt(() => records.get(id))
-    },
+    get: (id) => pending.get(id) ?? attempt(() => records.get(id)),
     last: () => list({ limit: 1 })[0],
     list,
     learned: {
@@ -153,8 +157,8 @@ export const openStore = (options: StoreOptions): Store => {
     close: () => {
       clock.clearTimeout(flushTimer)
       clock.clearTimeout(pruneTimer)
-      while (flush() && pending.records.size > 0);
-      lost += pending.records.size
+      while (flush() && pending.size > 0);
+      lost += pending.size
       database.close()
     },
   }
@@ -162,7 +166,7 @@ export const openStore = (options: StoreOptions): Store => {
 
 const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 
-const dropOldest = (map: Map<string, unknown>): void => {
-  const oldest = map.keys().next()
-  if (!oldest.done) map.delete(oldest.value)
+const dropOldest = (records: SlotMap<unknown>): number => {
+  for (const id of [...records.keys().take(DROP_ROWS)]) records.delete(id)
+  return DROP_ROWS
 }

@@ -6,8 +6,8 @@ import type { IdentityStore } from '../ports/identities'
 
 /** What outlives a request, and with SQLite the process: settled decision records and learned means. */
 export interface Store extends Decisions {
-  /** Takes a settled record, and its JSON if that is there; it is readable at once and written with the next batch. */
-  save(record: DecisionRecord, text?: string): void
+  /** Takes a settled record, which never changes again; it is readable at once and written with the next batch. */
+  save(record: DecisionRecord): void
   readonly learned: {
     /** Read once at start. */
     load(): Learned

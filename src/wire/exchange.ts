@@ -94,3 +94,10 @@ export interface Exchange {
    */
   readonly keepAlive?: (note?: string) => Uint8Array
 }
+
+/** The calls in progress, by request id. */
+export interface Exchanges {
+  get(request: string): Exchange | undefined
+  set(request: string, exchange: Exchange): unknown
+  delete(request: string): boolean
+}

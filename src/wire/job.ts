@@ -1,5 +1,6 @@
 import type { Capability, DialectName, Job } from '../domain/job'
 import { tokensOf } from '../domain/tokens'
+import type { Writable } from '../domain/writable'
 import type { Arrival } from './dialect'
 import type { BodyFacts } from './peek'
 import { sessionOf } from './session'
@@ -10,11 +11,13 @@ const promptBytesOf = ({ textBytes, toolBytes }: BodyFacts): number => textBytes
 export const estimateTokens = (facts: BodyFacts, bytesPerToken?: number): number =>
   tokensOf(promptBytesOf(facts), facts.images, bytesPerToken)
 
-const needsOf = (facts: BodyFacts): Capability[] => [
-  ...(facts.images > 0 ? (['vision'] as const) : []),
-  ...(facts.tools > 0 ? (['tools'] as const) : []),
-  ...(facts.thinks ? (['thinking'] as const) : []),
-]
+const needsOf = (facts: BodyFacts): Capability[] => {
+  const needs: Capability[] = []
+  if (facts.images > 0) needs.push('vision')
+  if (facts.tools > 0) needs.push('tools')
+  if (facts.thinks) needs.push('thinking')
+  return needs
+}
 
 /** The description of a request that the core routes by. `streams` is what the dialect does when the body is silent. */
 export const jobOf = (
@@ -24,7 +27,7 @@ export const jobOf = (
 ): Job => {
   const session = arrival.context.session ?? sessionOf(facts)
   const { contextTokens } = facts
-  return {
+  const job: Writable<Job> = {
     ...arrival.context,
     id: arrival.id,
     dialect: kind.dialect,
@@ -36,7 +39,8 @@ export const jobOf = (
     promptTokens: { value: estimateTokens(facts), basis: 'estimated' },
     promptBytes: promptBytesOf(facts),
     arrivedAt: arrival.at,
-    ...(contextTokens !== undefined && contextTokens > 0 && { contextTokens }),
-    ...(session !== undefined && { session }),
   }
+  if (contextTokens !== undefined && contextTokens > 0) job.contextTokens = contextTokens
+  if (session !== undefined) job.session = session
+  return job
 }

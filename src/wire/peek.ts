@@ -309,7 +309,7 @@ export const peek = (bytes: Uint8Array, own: Readonly<Record<string, MemberReade
     else skip(cursor)
   })
   finish(cursor)
-  const { model: asked, ...facts } = draft
-  if (asked === undefined) throw invalid('"model" is missing.', 'model')
-  return { ...facts, model: checkModelName(asked) }
+  if (draft.model === undefined) throw invalid('"model" is missing.', 'model')
+  draft.model = checkModelName(draft.model)
+  return draft as Draft & { model: string }
 }

@@ -20,9 +20,9 @@ const guard = createGuard({ server, auth: { mode: 'open', keys: [] } }, 'inst-1'
 test('without keys, metrics are refused to other machines, and model lists are not', () => {
   const request = new Request('http://localhost/x')
 
-  expect(() => guard.check(route('metrics'), request, () => false)).toThrow('for this machine only')
-  expect(guard.check(route('metrics'), request, () => true)).toBeUndefined()
-  expect(guard.check(route('inference'), request, () => false)).toBeUndefined()
+  expect(() => guard.check(route('metrics'), request, { isLocal: () => false })).toThrow('for this machine only')
+  expect(guard.check(route('metrics'), request, { isLocal: () => true })).toBeUndefined()
+  expect(guard.check(route('inference'), request, { isLocal: () => false })).toBeUndefined()
 })
 
 test.each([

@@ -30,13 +30,13 @@ export const toResponse = (reply: Reply, call: Pick<Call, 'hangUp' | 'answered'>
   }
 }
 
-const follow = (
-  { body, onAbandoned, onOver }: Reply,
-  { hangUp, answered }: Pick<Call, 'hangUp' | 'answered'>,
-): void => {
-  onAbandoned?.(hangUp)
-  if (body instanceof ReadableStream) onOver?.(answered)
-  else answered()
+const follow = (reply: Reply, call: Pick<Call, 'hangUp' | 'answered'>): void => {
+  if (!(reply.body instanceof ReadableStream)) {
+    call.answered()
+    return
+  }
+  reply.onAbandoned?.(() => call.hangUp())
+  reply.onOver?.(() => call.answered())
 }
 
 type Patient = Exchange & Required<Pick<Exchange, 'keepAlive'>>
@@ -81,7 +81,7 @@ export const createServe = (deps: ServerDeps): Serve => {
     const reply = await within(submitted, config.server.holdHeadersMs, clock)
     if (reply) return toResponse(reply, call)
     fleet.headersSent(id)
-    submitted.catch(call.answered)
+    submitted.catch(() => call.answered())
     const began = (begun: Reply): void => follow(begun, call)
     const body = waitingBody({ exchange, submitted, clock, note: () => note(id), began, left })
     return new Response(body, { status: 200, headers: eventStream })

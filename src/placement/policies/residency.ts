@@ -1,6 +1,7 @@
 import type { Job } from '../../domain/job'
 import type { Candidate, Decision, Ranked } from '../../domain/placement'
 import { selectBest } from '../../domain/select-best'
+import type { Writable } from '../../domain/writable'
 import { evictionsFor, isAtRisk } from '../eviction'
 import { isExpired, isServable, loadsByRequest, needsLoad } from '../window'
 import type { Choice, Policy, PolicyContext } from './policy'
@@ -155,28 +156,30 @@ const decide = (entries: readonly Entry[]): Decision => {
   const [best] = entries
   if (best === undefined) return { kind: 'hold', reason: 'held' }
   const { candidate, tier, evicts } = best
-  const { choice } = candidate
-  const at = { node: candidate.node.name, model: candidate.model, ...(choice > 0 ? { choice } : {}) }
+  const { choice, model } = candidate
+  const { name: node } = candidate.node
+  const answer = (kind: Decision['kind'], reason: Decision['reason']): Writable<Decision> => {
+    const decision: Writable<Decision> = { kind, node, model, reason }
+    if (choice > 0) decision.choice = choice
+    return decision
+  }
   switch (tier) {
     case 'resident':
-      return {
-        kind: 'start',
-        ...at,
-        reason: entries.length === 1 ? 'only_candidate' : candidate.choice > 0 ? 'fallback' : 'resident',
-      }
+      return answer('start', entries.length === 1 ? 'only_candidate' : choice > 0 ? 'fallback' : 'resident')
     case 'cold_start':
-      return { kind: 'start', ...at, reason: 'cold_load' }
+      return answer('start', 'cold_load')
     case 'joins_load':
-      return { kind: 'load', ...at, reason: 'cold_load' }
+      return answer('load', 'cold_load')
     case 'cold':
-      return { kind: 'load', ...at, evicts, reason: 'cold_load' }
+    case 'evicting': {
+      const decision = answer('load', 'cold_load')
+      decision.evicts = evicts
+      return decision
+    }
     case 'busy':
-      return { kind: 'wait', ...at, reason: 'held' }
-    case 'evicting':
-      return { kind: 'load', ...at, evicts, reason: 'cold_load' }
     case 'blocked':
     case 'passed_over':
-      return { kind: 'wait', ...at, reason: 'held' }
+      return answer('wait', 'held')
   }
 }
 

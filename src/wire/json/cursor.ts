@@ -4,6 +4,7 @@
  */
 import { RouterError } from '../../domain/errors'
 import { decode } from '../bytes'
+import { nameAt } from './names'
 
 export interface Cursor {
   readonly bytes: Uint8Array
@@ -73,22 +74,10 @@ export const string = (cursor: Cursor): Span => {
   return { start, end }
 }
 
-/** Plain ASCII of at most `shortHop` bytes, as nearly every member name is; undefined for all else. */
-const shortText = (bytes: Uint8Array, { start, end }: Span): string | undefined => {
-  if (end - start > shortHop) return undefined
-  let text = ''
-  for (let at = start; at < end; at++) {
-    const byte = bytes[at] ?? backslash
-    if (byte >= 0x80 || byte === backslash) return undefined
-    text += String.fromCharCode(byte)
-  }
-  return text
-}
-
 /** The text of a string's inside. */
 export const textOf = (cursor: Cursor, span: Span): string => {
-  const short = shortText(cursor.bytes, span)
-  if (short !== undefined) return short
+  const name = nameAt(cursor.bytes, span.start, span.end)
+  if (name !== undefined) return name
   const inside = cursor.bytes.subarray(span.start, span.end)
   if (inside.indexOf(backslash) < 0) return decode(inside)
   try {

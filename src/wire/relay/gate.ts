@@ -13,11 +13,17 @@ const blankLineCrlf = new Uint8Array([newline, 0x0d, newline])
 
 const behind = (at: number, length: number): number => (at < 0 ? 0 : at + length)
 
+const endsWithEvent = (bytes: Uint8Array): boolean =>
+  bytes[bytes.length - 1] === newline && bytes[bytes.length - 2] === newline
+
 export const afterLastEvent: Boundary = (bytes) =>
-  Math.max(
-    behind(findLast(bytes, blankLine), blankLine.length),
-    behind(findLast(bytes, blankLineCrlf), blankLineCrlf.length),
-  )
+  // As nearly every piece does: a node writes an event at a time.
+  endsWithEvent(bytes)
+    ? bytes.length
+    : Math.max(
+        behind(findLast(bytes, blankLine), blankLine.length),
+        behind(findLast(bytes, blankLineCrlf), blankLineCrlf.length),
+      )
 
 export const afterLastLine: Boundary = (bytes) => bytes.lastIndexOf(newline) + 1
 
@@ -55,6 +61,7 @@ export const createGate = (boundary: Boundary, edit: (records: Uint8Array) => Ui
 
   return {
     push(chunk) {
+      if (heldBytes === 0 && boundary(chunk) === chunk.length) return edit(chunk)
       hold(chunk)
       if (heldBytes > maxHeldBytes) return edit(release())
       // A record ends with a line end: without one in this piece there is nothing new to see.

@@ -136,7 +136,8 @@ const createHead = ({ framer: createFramer, startOf = (first) => first, readStar
   }
 }
 
-const emptyChoices = [encode('"choices":[]'), encode('"choices": []')]
+const emptyChoices = encode('"choices":[]')
+const emptyChoicesSpaced = encode('"choices": []')
 const usageMember = encode('"usage":')
 const nothing = encode('null')
 
@@ -147,9 +148,11 @@ const hasUsage = (event: Uint8Array): boolean => {
   return !startsWithAt(event, nothing, value)
 }
 
+/** Without arrays in between: it looks at every piece of a stream. */
 const nextEmptyChoices = (events: Uint8Array, from: number): number => {
-  const hits = emptyChoices.map((needle) => find(events, needle, from)).filter((at) => at >= 0)
-  return hits.length > 0 ? Math.min(...hits) : -1
+  const dense = find(events, emptyChoices, from)
+  const spaced = find(events, emptyChoicesSpaced, from)
+  return dense >= 0 && spaced >= 0 ? Math.min(dense, spaced) : Math.max(dense, spaced)
 }
 
 /** Cuts the event that only tells the usage out of whole events; others without choices stay. */

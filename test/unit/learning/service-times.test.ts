@@ -45,6 +45,16 @@ describe('service times', () => {
 
     expect(samples.service('a/b', 'c')).toBeUndefined()
   })
+
+  test('spellings without end do not split a pair', () => {
+    const samples = createSamples()
+    for (let i = 0; i < 2 * MAX_PAIRS; i++) samples.service('rig', `M${i}`)
+    samples.addService(served(1_000, 'rig', 'M'))
+    for (let i = 0; i < 2 * MAX_PAIRS; i++) samples.service('rig', `N${i}`)
+    samples.addService(served(2_000, 'rig', 'm'))
+
+    expect(samples.service('rig', 'M:latest')).toEqual({ meanMs: 1_200, samples: 2 })
+  })
 })
 
 describe('load times', () => {

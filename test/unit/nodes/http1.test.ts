@@ -186,6 +186,81 @@ describe('answer', () => {
   })
 })
 
+describe('what is here of an answer', () => {
+  test('is given without waiting, to its end', async () => {
+    const server = serve((connection) => connection.send(answer('{"a":1}')))
+
+    const reply = await clientWith().send(post(server.url))
+
+    expect(Buffer.from(reply.ready?.() as Uint8Array).toString()).toBe('{"a":1}')
+    expect(reply.ready?.()).toBe('end')
+    expect(await reply.read()).toBeUndefined()
+  })
+
+  test('is nothing while more is to come', async () => {
+    let connection: RawConnection | undefined
+    const server = serve((given) => {
+      connection = given
+      given.send(chunkedHead() + chunk('one'))
+    })
+    const reply = await clientWith().send(post(server.url))
+    await reply.read()
+
+    expect(reply.ready?.()).toBeUndefined()
+    connection?.send(chunk('two') + LAST_CHUNK)
+
+    expect(await readAll(reply)).toBe('two')
+    expect(reply.ready?.()).toBe('end')
+  })
+
+  test('is no end when it broke off', async () => {
+    const server = serve((connection) => connection.send(`${chunkedHead()}zz\r\n`))
+    const reply = await clientWith().send(post(server.url))
+    await failureOf(reply.read())
+
+    expect(reply.ready?.()).toBeUndefined()
+  })
+})
+
+describe('a sender', () => {
+  test('hears before each request whether its connection is a kept one', async () => {
+    const server = serve((connection) => connection.send(answer('{}')))
+    const client = clientWith()
+    const heard: [boolean, number][] = []
+    const sender = { sending: (_: unknown, isReused: boolean) => void heard.push([isReused, server.requests.length]) }
+
+    for (let i = 0; i < 2; i += 1) await readAll(await client.send(post(server.url, { sender })))
+
+    expect(heard).toEqual([
+      [false, 0],
+      [true, 1],
+    ])
+  })
+
+  test('can close the answer before its head is there', async () => {
+    const server = serve(() => {})
+    const begun: Pick<UpstreamReply, 'close'>[] = []
+    const sender = { sending: (given: Pick<UpstreamReply, 'close'>) => void begun.push(given) }
+    const sending = failureOf(clientWith().send(post(server.url, { sender })))
+    await until(() => server.requests.length === 1, 'the request arrived')
+
+    begun[0]?.close()
+
+    expect((await sending).class).toBe('reset')
+    await until(() => server.open() === 0, 'the node sees it', 1_000)
+  })
+
+  test('that closes at once sends nothing', async () => {
+    const server = serve(() => {})
+    const sender = { sending: (given: Pick<UpstreamReply, 'close'>) => given.close() }
+
+    await failureOf(clientWith().send(post(server.url, { sender })))
+
+    await until(() => server.connections.length === 1 && server.open() === 0, 'the connection is closed')
+    expect(server.requests).toHaveLength(0)
+  })
+})
+
 describe('connections', () => {
   test('are reused one request after the other', async () => {
     const server = serve((connection) => connection.send(answer('{}')))

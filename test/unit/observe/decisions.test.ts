@@ -218,6 +218,30 @@ describe('asking', () => {
     )
   })
 
+  test('from the moment it settled the store alone answers for a record', () => {
+    const store = fakeStore()
+    const decisions = hearing(ordinary(), store)
+
+    expect(decisions.get('req_1')).toBe(store.saved[0])
+    expect(decisions.list({ limit: 5 })).toEqual(store.saved)
+    store.saved.length = 0
+    expect(decisions.get('req_1')).toBeUndefined()
+    expect(decisions.list({ limit: 5 })).toEqual([])
+  })
+
+  test('lists mix running and settled ones by arrival, as many as asked for', () => {
+    const store = fakeStore()
+    const decisions = createDecisions({ version: '0.1.0', store })
+    const of = (i: number) => job({ id: `req_${i}`, arrivedAt: ARRIVAL + i })
+    for (const i of [0, 1, 2, 3]) decisions.hear(arrived(of(i)))
+    for (const fact of [...ordinary(of(4)), settled(5, { request: 'req_1' }), settled(6, { request: 'req_3' })])
+      decisions.hear(fact)
+
+    const ids = (limit: number) => decisions.list({ limit }).map(({ id }) => id)
+    expect(ids(10)).toEqual(['req_4', 'req_3', 'req_2', 'req_1', 'req_0'])
+    expect(ids(3)).toEqual(['req_4', 'req_3', 'req_2'])
+  })
+
   test('after a restart the last one comes from the store', () => {
     const store = fakeStore()
     hearing(ordinary(), store)

@@ -31,3 +31,41 @@ test('what an uncaught error leaves behind is written', async () => {
 
   expect(lines).toEqual(['last words'])
 })
+
+test('a reader that is slow gets every line', async () => {
+  const child = Bun.spawn(
+    [
+      'sh',
+      '-c',
+      `"$0" -e "$1" | { sleep 0.2; wc -c; }`,
+      process.execPath,
+      `import { standardOutput } from '${output}'
+       // Whoever asks makes a pipe one that refuses what it has no room for.
+       process.stdout.isTTY
+       for (let i = 0; i < 1_000; i++) standardOutput().write('x'.repeat(999) + '\\n')
+       process.exit(0)`,
+    ],
+    { stdout: 'pipe', stderr: 'inherit' },
+  )
+
+  expect(Number(await new Response(child.stdout).text())).toBe(1_000_000)
+})
+
+test('a reader that goes away does not end the program', async () => {
+  const child = Bun.spawn(
+    [
+      'sh',
+      '-c',
+      `{ "$0" -e "$1"; echo "ended with $?" >&2; } | head -n 1`,
+      process.execPath,
+      `import { standardOutput } from '${output}'
+       standardOutput().write('first\\n')
+       setTimeout(() => standardOutput().write('nobody reads this\\n'), 200)
+       setTimeout(() => process.exit(7), 400)`,
+    ],
+    { stdout: 'pipe', stderr: 'pipe' },
+  )
+
+  expect(await new Response(child.stdout).text()).toBe('first\n')
+  expect(await new Response(child.stderr).text()).toBe('ended with 7\n')
+})

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'bun:test'
+import { afterEach, describe, expect, setSystemTime, test } from 'bun:test'
 import type { Fact } from '../../../src/domain/facts'
 import { createLog } from '../../../src/observe/log'
 import { prettyLine } from '../../../src/observe/log-pretty'
@@ -17,24 +17,28 @@ const told = (facts: readonly Fact[], level = 'info') => {
   return parsed()
 }
 
+afterEach(() => void setSystemTime())
+
 describe('lines', () => {
-  test('an ordinary request is two lines: the decision and the end', () => {
+  test('the time is in UTC, to the millisecond', () => {
+    const { log, parsed } = logging()
+    const at = Date.UTC(2026, 0, 31, 23, 59, 59, 7)
+    for (const ms of [at, at + 35, at + 992, at + 993, at]) {
+      setSystemTime(new Date(ms))
+      log.info({}, 'x')
+    }
+
+    expect(parsed().map(({ time }) => time)).toEqual([
+      '2026-01-31T23:59:59.007Z',
+      '2026-01-31T23:59:59.042Z',
+      '2026-01-31T23:59:59.999Z',
+      '2026-02-01T00:00:00.000Z',
+      '2026-01-31T23:59:59.007Z',
+    ])
+  })
+
+  test('an ordinary request is one line: its end', () => {
     expect(told(ordinary())).toEqual([
-      {
-        level: 'info',
-        time: expect.any(String),
-        request: 'req_1',
-        node: 'rig',
-        model: 'qwen3:8b',
-        reason: 'resident',
-        decision: 'start',
-        cause: 'arrival',
-        attempt: 1,
-        policy: 'residency',
-        candidates: 3,
-        took_ms: 0.04,
-        msg: 'request.placed',
-      },
       {
         level: 'info',
         time: expect.any(String),
@@ -53,6 +57,29 @@ describe('lines', () => {
         msg: 'request.settled',
       },
     ])
+  })
+
+  test('a decision that is more than a free slot has a line of its own', () => {
+    const decided = ordinary().map((fact) =>
+      fact.type === 'request.placed' ? { ...fact, decision: { ...fact.decision, kind: 'load' as const } } : fact,
+    )
+
+    expect(told(decided).map(({ msg }) => msg)).toEqual(['request.placed', 'request.settled'])
+    expect(told(decided)[0]).toEqual({
+      level: 'info',
+      time: expect.any(String),
+      request: 'req_1',
+      node: 'rig',
+      model: 'qwen3:8b',
+      reason: 'resident',
+      decision: 'load',
+      cause: 'arrival',
+      attempt: 1,
+      policy: 'residency',
+      candidates: 3,
+      took_ms: 0.04,
+      msg: 'request.placed',
+    })
   })
 
   test('a held request is told when it is held, not at every look', () => {
@@ -151,7 +178,7 @@ describe('folding', () => {
   })
 
   test('lines below warn are never folded', () => {
-    expect(told([...ordinary(), ...ordinary()])).toHaveLength(4)
+    expect(told([...ordinary(), ...ordinary()])).toHaveLength(2)
   })
 })
 

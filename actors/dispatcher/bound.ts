@@ -1,0 +1,53 @@
+import type { Candidate } from '../../src/domain/placement'
+import { loadableNow } from '../../src/placement/eviction'
+import { needsLoad } from '../../src/placement/window'
+import { address } from '../protocol'
+import { axesOf, candidateAt } from '../view'
+import type { Turn } from './context'
+import { startable } from './share'
+import { isTrial } from './trial'
+
+/** Nothing is started there now. */
+const isAway = ({ health, admission, breaker }: Pick<Candidate, 'health' | 'admission' | 'breaker'>): boolean =>
+  health === 'offline' || admission !== 'open' || breaker === 'open'
+
+/** A node's bound requests are not sent back for a load more often than this, in ms. */
+const LOAD_DUE_MS = 1_000
+
+/** The node takes nothing now: whoever is bound to it asks again, somewhere else if it can. */
+export const returnBound = ({ context, api }: Turn, node: string): void => {
+  const member = context.roster.get(node)
+  if (member === undefined || !isAway(axesOf(member))) return
+  if (!context.ledger.boundQueues().some((queue) => queue.node === node)) return
+  api.send(address.queues, { type: 'queues.return', node, reason: 'node_away' })
+}
+
+/** Promises free slots to bound requests; true when it did something. */
+export const startBound = ({ context, api }: Turn): boolean => {
+  const { ledger, roster, samples } = context
+  for (const { node, model } of ledger.boundQueues()) {
+    const candidate = candidateAt(node, model, roster, ledger, samples.parallelism)
+    const account = ledger.account(node, model)
+    if (candidate === undefined || account.bound <= account.granted || isAway(candidate)) continue
+    const { count, batch } = startable(context, candidate)
+    if (count <= account.granted) continue
+    const free = candidate.slots - account.reserved - account.granted - account.foreign
+    const cap = candidate.breaker === 'half_open' ? 1 : (candidate.node.maxConcurrency ?? Number.POSITIVE_INFINITY)
+    if (free <= 0 ? !isTrial(context, candidate) : candidate.nodeInFlight >= cap) continue
+    if (needsLoad(candidate, {}, context.now())) {
+      // The one that asks first takes the load upon itself.
+      if (candidate.loading !== undefined || loadableNow(candidate, {}, context.now()) === undefined) continue
+      if (context.now() - (context.loadDueAt.get(node) ?? 0) < LOAD_DUE_MS) continue
+      context.loadDueAt.set(node, context.now())
+      api.send(address.queues, { type: 'queues.return', node, reason: 'load_due' })
+      return true
+    }
+    if (free <= 0) samples.parallelism.trying(node, model)
+    ledger.grant(node, model)
+    api.send(address.queues, { type: 'queue.start', node, model, batch })
+    context.looking = true
+    api.send(api.self, { type: 'room.look' })
+    return true
+  }
+  return false
+}
