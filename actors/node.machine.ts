@@ -1,8 +1,9 @@
 import { type AnyActorRef, assign, raise, sendTo, setup } from 'xstate'
 import { modelKey } from '../src/domain/job'
 import type { Admission, Breaker, Health, NodeDescription } from '../src/domain/node'
-import { countsAgainstNode, failuresWithin, isOutOfReach, nextRetryMs } from '../src/placement/breaker'
+import { failuresWithin, isOutOfReach, nextRetryMs } from '../src/placement/breaker'
 import {
+  counts,
   failureOf,
   failuresWith,
   failuresWithout,
@@ -49,10 +50,7 @@ export const nodeMachine = setup({
       const failure = failureOf(event)
       return failure !== undefined && isOutOfReach(failure)
     },
-    countsAgainstNode: ({ event }) => {
-      const failure = failureOf(event)
-      return failure !== undefined && countsAgainstNode(failure)
-    },
+    countsAgainstNode: ({ context, event }) => counts(context, event),
     wasInnocent: ({ context, event }) => {
       if (event.type !== 'attempt.forgiven') return false
       const left = failuresWithout(context, event.message)
@@ -63,14 +61,10 @@ export const nodeMachine = setup({
     isRuntime: ({ event }) => isRuntime(event),
     isRuntimeSpent: ({ context, event }) =>
       isRuntime(event) && restartsAfter(context.runtimeRestarts, context.now(), RUNTIME_INTENSITY) === undefined,
-    opensBreaker: ({ context, event }) => {
-      const failure = failureOf(event)
-      if (failure === undefined || !countsAgainstNode(failure)) return false
-      return (
-        failuresWithin(context.failures, context.now(), context.health.breakerWindowMs) + 1 >=
-        context.health.breakerFailures
-      )
-    },
+    opensBreaker: ({ context, event }) =>
+      counts(context, event) &&
+      failuresWithin(context.failures, context.now(), context.health.breakerWindowMs) + 1 >=
+        context.health.breakerFailures,
   },
   actions: {
     spawnRuntime: ({ context, self }) => {

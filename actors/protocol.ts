@@ -1,7 +1,7 @@
 import type { ActorRef, Snapshot } from 'xstate'
 import type { Config, PriorityConfig } from '../src/domain/config'
 import type { Failure, PlacementCause } from '../src/domain/facts'
-import type { Job, Priority } from '../src/domain/job'
+import type { Job, Lane, Priority } from '../src/domain/job'
 import type { NodeDescription, NodeReport } from '../src/domain/node'
 import type { ReplySummary } from '../src/ports/node-gateway'
 import type { RouterError } from '../src/domain/errors'
@@ -203,7 +203,7 @@ export type NodeEvent =
   | { readonly type: 'node.configure'; readonly node: NodeDescription; readonly health: Config['health'] }
   /** A request ended there well: life, whatever the polls say. */
   | { readonly type: 'attempt.succeeded' }
-  | { readonly type: 'attempt.failed'; readonly failure: Failure; readonly model?: string }
+  | { readonly type: 'attempt.failed'; readonly failure: Failure; readonly model?: string; readonly lane?: Lane }
   /** A failure with these words turned out to be the request's own. */
   | { readonly type: 'attempt.forgiven'; readonly message: string }
   /** A request has stood without a first byte for longer than it should. */

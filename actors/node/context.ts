@@ -1,7 +1,7 @@
 import type { Config } from '../../src/domain/config'
 import type { Failure } from '../../src/domain/facts'
 import type { Breaker, Health, NodeDescription, NodeReport } from '../../src/domain/node'
-import { nextRetryMs } from '../../src/placement/breaker'
+import { countsAgainstNode, isOfLaneOnly, nextRetryMs } from '../../src/placement/breaker'
 import type { Journal } from '../../src/ports/journal'
 import type { NodeEvent } from '../protocol'
 import type { Roster } from '../roster'
@@ -53,6 +53,13 @@ const PROGRESS_MS = 5_000
 
 export const failureOf = (event: Heard): Failure | undefined =>
   event.type === 'attempt.failed' ? event.failure : undefined
+
+/** The breaker counts it. */
+export const counts = ({ node }: NodeContext, event: Heard): boolean =>
+  event.type === 'attempt.failed' &&
+  countsAgainstNode(event.failure) &&
+  (event.lane === undefined || !isOfLaneOnly(event.failure, node.kind, event.lane))
+
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 export const wedgedReason = (count: number): string =>
   `no_progress: ${count} ${count === 1 ? 'request stands' : 'requests stand'} without a first byte`

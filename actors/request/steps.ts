@@ -1,5 +1,6 @@
 import { RouterError, statusOf } from '../../src/domain/errors'
 import type { FactOf, Failure, PhaseName } from '../../src/domain/facts'
+import { laneOf } from '../../src/domain/lanes'
 import type { Writable } from '../../src/domain/writable'
 import { isSameFault } from '../../src/placement/breaker'
 import { nodeOfPair, pairOf } from '../../src/placement/filters/failed-before'
@@ -69,7 +70,7 @@ const noteFailure = (context: RequestContext, failure: Failure, api: RequestApi,
     failure,
     retried,
   })
-  api.send(address.node(place.node), { type: 'attempt.failed', failure, model: place.model })
+  api.send(address.node(place.node), { type: 'attempt.failed', failure, model: place.model, lane: laneOf(job.needs) })
 }
 
 /** Another node failed on it with the very same words. */

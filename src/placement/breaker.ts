@@ -1,4 +1,7 @@
 import type { Failure } from '../domain/facts'
+import type { Lane } from '../domain/job'
+import { hasLane, isMediaLane } from '../domain/lanes'
+import type { NodeKind } from '../domain/node'
 
 /**
  * The breaker counts what the node did wrong: broken connections, its own 5xx, broken streams. Overload, the client's
@@ -14,6 +17,13 @@ export const failuresWithin = (failures: readonly { readonly at: number }[], now
 /** The node's own answer, which may be due to what it was asked. */
 const isAnswer = ({ class: kind, status }: Failure): boolean =>
   kind === 'error_event' || (kind === 'status' && status === 500)
+
+/**
+ * What a server that chats answers about pictures, sound or video. Only that lane is left alone for it: otherwise a client
+ * could take away everybody's chat with a few wishes for pictures that fail.
+ */
+export const isOfLaneOnly = ({ class: kind, status = 0 }: Failure, node: NodeKind, lane: Lane): boolean =>
+  isMediaLane(lane) && hasLane(node, 'text') && (kind === 'error_event' || (kind === 'status' && status >= 500))
 
 /** Two nodes failed on a request with the very same words: it is the request that is wrong, and neither of them. */
 export const isSameFault = (first: Failure, second: Failure): boolean =>

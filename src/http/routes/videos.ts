@@ -47,8 +47,12 @@ const detached = (call: Call): { readonly call: Call; readonly client: AbortCont
   if (request.signal.aborted) left()
   return {
     call: {
-      ...call,
+      id: call.id,
+      at: call.at,
+      path: call.path,
+      ...(call.caller && { caller: call.caller }),
       request: new Request(request, { signal: client.signal }),
+      received: () => call.received(),
       hangUp: () => {},
       answered: () => {},
     },
