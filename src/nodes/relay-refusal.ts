@@ -31,6 +31,12 @@ export const refusalClass = (reply: UpstreamReply, body: Uint8Array): Failure['c
   return status >= 400 && status < 500 && !isOurs && !isHtml(reply) ? 'rejected' : 'status'
 }
 
+/** The same for an error in an answer of status 200: SGLang says in its first event that its queue is full. */
+export const eventClass = (problem: { readonly message: string; readonly status?: number }): Failure['class'] => {
+  const { status, message } = problem
+  return status === 429 || (status === 503 && BUSY.test(message)) ? 'overloaded' : 'error_event'
+}
+
 /**
  * One line for records: the status and, where the node sent a JSON error, what `keep` leaves of its text. A proxy's page or
  * a stack trace does not belong there.

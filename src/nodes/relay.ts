@@ -6,7 +6,7 @@ import { type Call, type Flow, NodeFault, type ReplyListener, type ReplySummary 
 import type { Exchange, ReplyTransform, Timing, UpstreamRequest } from '../wire/exchange'
 import { withoutQuotes } from './quoted'
 import { createOutlet, type Outlet } from './relay-outlet'
-import { join, readErrorBody, refusalClass, refusalMessage, unusableContent } from './relay-refusal'
+import { eventClass, join, readErrorBody, refusalClass, refusalMessage, unusableContent } from './relay-refusal'
 import type { UpstreamReply, UpstreamSender } from './upstream'
 
 /** An answer that is not streamed is kept back up to here, so that another node can still replace one that dies. */
@@ -141,7 +141,7 @@ export class Relay implements UpstreamSender {
   #begin(transform: ReplyTransform): Outlet | undefined {
     const problem = transform.problem()
     if (problem) {
-      this.#fail(this.#failure('error_event', this.#kept(problem.message) || NO_WORDS, problem.status))
+      this.#fail(this.#failure(eventClass(problem), this.#kept(problem.message) || NO_WORDS, problem.status))
       return undefined
     }
     const { job, flows = job.stream } = this.#options.exchange
@@ -197,7 +197,11 @@ export class Relay implements UpstreamSender {
       return
     }
     const failure = problem
-      ? this.#failure('error_event', this.#kept(problem.message) || NO_WORDS, problem.status)
+      ? this.#failure(
+          this.#outlet ? 'error_event' : eventClass(problem),
+          this.#kept(problem.message) || NO_WORDS,
+          problem.status,
+        )
       : this.#failure('truncated', 'the node ended its answer without the end marker of the protocol')
     this.#failOrBreakOff(failure)
   }
