@@ -37,7 +37,7 @@ export const dispatcherChart = {
         'linger.ended': { actions: ['settleLingering', 'lookAgain'] },
       },
       // The fallback for whatever no event tells; held requests ask again on it.
-      after: { tick: { target: 'ready', reenter: true, actions: ['age', 'tellHeld', 'lookAgain'] } },
+      after: { tick: { target: 'ready', reenter: true, actions: ['age', 'settleLingering', 'tellHeld', 'lookAgain'] } },
     },
   },
 } as const satisfies Chart

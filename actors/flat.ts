@@ -1,14 +1,8 @@
-import type {
-  ActorLogic,
-  ActorRef,
-  ActorScope,
-  ActorSystem,
-  AnyActorRef,
-  AnyEventObject,
-  EventObject,
-  Snapshot,
-} from 'xstate'
+import type { ActorLogic, ActorScope, ActorSystem, EventObject, Snapshot } from 'xstate'
+import { type Api, apiFor } from './flat-api'
 import { isInspected } from './spawn'
+
+export type { Api }
 
 /**
  * Flat statecharts as table-driven actor logic, for actors that hear an event per request. Same actors, same mailboxes,
@@ -41,18 +35,6 @@ export interface Chart {
   /** Transitions from any state, after the state's own. */
   readonly on?: Readonly<Record<string, Arc | readonly Arc[]>>
   readonly states: Readonly<Record<string, StateChart>>
-}
-
-export interface Api<E extends EventObject> {
-  readonly self: ActorRef<FlatSnapshot<object>, E>
-  readonly system: ActorSystem<{ actors: Record<string, AnyActorRef> }>
-  /** To an actor or to a systemId, once the snapshot is set. A receiver that is gone hears nothing. */
-  send(to: AnyActorRef | string, event: AnyEventObject): void
-  /** A delayed event to self; the same id again replaces it. */
-  later(event: E, ms: number, id: string): void
-  cancel(id: string): void
-  /** Runs once the snapshot is set. */
-  defer(run: () => void): void
 }
 
 export interface Behaviour<C extends object, E extends EventObject, I> {
@@ -172,7 +154,6 @@ const compile = <C extends object, E extends EventObject, I>(
 
 type Scope<C extends object, E extends EventObject> = ActorScope<FlatSnapshot<C>, E, ActorSystem<never>, EventObject>
 type Internals = {
-  _relay(source: AnyActorRef, target: AnyActorRef, event: AnyEventObject): void
   _sendInspectionEvent(event: object): void
 }
 
@@ -199,62 +180,6 @@ const tellInspectors = <C extends object, E extends EventObject>(
     snapshot,
     _transitions: [taken],
   })
-}
-
-const API = Symbol('api')
-
-/** What an actor sends leaves by one door, once per transition: a closure for each event would be garbage for each event. */
-class FlatApi<E extends EventObject> implements Api<E> {
-  readonly self: Api<E>['self']
-  readonly system: Api<E>['system']
-  readonly #scope: { defer(run: () => void): void }
-  /** Receiver and event in turn. */
-  #outbox: (AnyActorRef | string | AnyEventObject)[] = []
-  /** Takes what is sent while the other is emptied. */
-  #spare: (AnyActorRef | string | AnyEventObject)[] = []
-  readonly #post = (): void => this.#flush()
-
-  constructor(scope: Scope<object, E>) {
-    this.self = scope.self as unknown as Api<E>['self']
-    this.system = scope.system as unknown as Api<E>['system']
-    this.#scope = scope
-  }
-
-  send(to: AnyActorRef | string, event: AnyEventObject): void {
-    if (this.#outbox.push(to, event) === 2) this.#scope.defer(this.#post)
-  }
-
-  later(event: E, ms: number, id: string): void {
-    this.system.scheduler.schedule(this.self as AnyActorRef, this.self as AnyActorRef, event, ms, id)
-  }
-
-  cancel(id: string): void {
-    this.system.scheduler.cancel(this.self as AnyActorRef, id)
-  }
-
-  defer(run: () => void): void {
-    this.#scope.defer(run)
-  }
-
-  /** In the order in which they were sent. What is sent meanwhile is of the next transition, and leaves with that. */
-  #flush(): void {
-    const letters = this.#outbox
-    this.#outbox = this.#spare
-    const relay = this.system as unknown as Internals
-    for (let at = 0; at < letters.length; at += 2) {
-      const to = letters[at] as AnyActorRef | string
-      const target = typeof to === 'string' ? (this.system.get(to) as AnyActorRef | undefined) : to
-      if (target !== undefined) relay._relay(this.self as AnyActorRef, target, letters[at + 1] as AnyEventObject)
-    }
-    letters.length = 0
-    this.#spare = letters
-  }
-}
-
-/** One api per actor, made on first use and kept with its scope: a weak map of them would slow every garbage collection. */
-const apiFor = <C extends object, E extends EventObject>(scope: Scope<C, E> & { [API]?: Api<E> }): Api<E> => {
-  scope[API] ??= new FlatApi<E>(scope as unknown as Scope<object, E>)
-  return scope[API]
 }
 
 /** Turns a chart and its behaviour into actor logic. Throws at once on a name the chart uses and nobody provides. */

@@ -1,4 +1,3 @@
-import type { ActorRef, Snapshot } from 'xstate'
 import type { Config, PriorityConfig } from '../src/domain/config'
 import type { Failure, PlacementCause } from '../src/domain/facts'
 import type { Job, Lane, Priority } from '../src/domain/job'
@@ -215,16 +214,6 @@ export type NodeEvent =
 export type ChildEvent =
   | { readonly type: 'xstate.done.actor.*'; readonly actorId: string }
   | { readonly type: 'xstate.error.actor.*'; readonly actorId: string; readonly error: unknown }
-
-type Ref<E extends { type: string }> = ActorRef<Snapshot<unknown>, E>
-export type FleetRef = Ref<FleetEvent>
-export type RequestsRef = Ref<RequestsEvent>
-export type DispatcherRef = Ref<DispatcherEvent>
-export type RequestRef = Ref<RequestEvent>
-export type QueuesRef = Ref<QueuesEvent>
-export type QueueRef = Ref<QueueEvent>
-export type NodeRef = Ref<NodeEvent>
-export type RuntimeRef = Ref<RuntimeEvent>
 
 /** One address is asked for several times in a row, and the very same string finds its receiver without being hashed again. */
 const lastSpelled = (spell: (name: string) => string): ((name: string) => string) => {

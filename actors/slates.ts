@@ -64,12 +64,14 @@ const isFresh = ({ member, report, node, runtime, mark, version, learned, learne
 /** Makes the candidate of the row, from what is now. */
 const fill = (row: Row, key: string, choice: number, { ledger, roster, parallelism }: Sources): Row => {
   const { member } = row
+  const candidate = candidateOf(member, key, choice, ledger, roster, parallelism)
+  // Only once it is made is the row up to date.
+  row.candidate = candidate
   row.report = member.report
   row.node = member.node.getSnapshot()
   row.runtime = member.runtime.getSnapshot()
   row.version = row.mark.version
   row.learnedVersion = row.learned.version
-  row.candidate = candidateOf(member, key, choice, ledger, roster, parallelism)
   return row
 }
 

@@ -37,12 +37,12 @@ export const createCoarseTimers = (
     const due = Math.floor(now() / TICK_MS)
     for (const [at, bucket] of buckets) {
       if (at > due) continue
-      buckets.delete(at)
-      // One that runs may clear another of the same tick.
+      // One that runs may clear another of the same tick, or throw: what is left then runs with the next tick.
       for (let timer = bucket[0]; timer !== undefined; timer = bucket[0]) {
         drop(timer)
         timer.run()
       }
+      buckets.delete(at)
     }
     if (buckets.size > 0) return
     stop?.()

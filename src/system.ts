@@ -4,10 +4,14 @@ import { COARSE_FROM_MS, createCoarseTimers } from './coarse-timers'
 import type { Clock } from './ports/clock'
 import type { Random } from './ports/random'
 
-const coarse = createCoarseTimers(Date.now, (run, ms) => {
-  const timer = setInterval(run, ms)
-  return () => clearInterval(timer)
-})
+// By a clock that nobody sets, as the system's own timers: a corrected time of day must not end what is under way.
+const coarse = createCoarseTimers(
+  () => performance.now(),
+  (run, ms) => {
+    const timer = setInterval(run, ms)
+    return () => clearInterval(timer)
+  },
+)
 
 /** The machine's own time. Deadlines of ten seconds and more may be late by half a second; none is ever early. */
 export const systemClock: Clock = {

@@ -36,14 +36,6 @@ export interface SameModelConfig {
   readonly names: readonly string[]
 }
 
-/** A fake node of `fleet serve --demo`; times in ms, sizes in GB, rates in tokens/s. */
-export interface DemoModel {
-  readonly name: string
-  readonly sizeGb: number
-  readonly prefillPerSecond: number
-  readonly decodePerSecond: number
-}
-
 /** `[priorities]`: who goes first, and what batch work may take. */
 export interface PriorityConfig {
   /** Of a request that does not say. */

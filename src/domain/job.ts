@@ -84,6 +84,8 @@ export interface Job {
 /** Keys that were made already: a request asks for that of its model some twenty times. */
 const keys = new Map<string, string>()
 const MOST_KEYS = 4_096
+/** Characters; nobody asks for a longer name twice. */
+const LONGEST_KEPT = 256
 
 /** The form under which model names are compared: case and a `:latest` tag do not make another model. */
 export const modelKey = (name: string): string => {
@@ -92,6 +94,7 @@ export const modelKey = (name: string): string => {
   const lower = name.trim().toLowerCase()
   const key = lower.endsWith(':latest') ? lower.slice(0, -':latest'.length) : lower
   // Clients may ask for anything: when there are too many the memory is simply emptied.
+  if (name.length > LONGEST_KEPT) return key
   if (keys.size >= MOST_KEYS) keys.clear()
   keys.set(name, key)
   return key

@@ -10,7 +10,7 @@ export const recordNode = (record: DecisionRecord): string | undefined =>
   record.outcome?.node ?? lastPlaced(record)?.node
 
 /** The last decision that named a node. */
-export const lastPlaced = ({ rounds }: DecisionRecord): DecisionRecord['rounds'][number]['decision'] | undefined => {
+const lastPlaced = ({ rounds }: DecisionRecord): DecisionRecord['rounds'][number]['decision'] | undefined => {
   for (let i = rounds.length - 1; i >= 0; i--) {
     const decision = rounds[i]?.decision
     if (decision?.node !== undefined) return decision

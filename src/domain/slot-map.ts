@@ -32,12 +32,9 @@ export class SlotMap<V> {
   }
 
   delete(key: string): boolean {
-    const slot = this.#slots.get(key)
-    if (slot === undefined) return false
-    this.#slots.delete(key)
-    this.#values[slot] = undefined
-    this.#free.push(slot)
-    return true
+    const size = this.#slots.size
+    this.take(key)
+    return this.#slots.size < size
   }
 
   /** Gives the value and deletes it. */

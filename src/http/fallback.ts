@@ -22,7 +22,9 @@ const notFound = (path: string, routes: readonly Route[]): RouterError => {
   const known = routes.map((route) => route.path).filter((pattern) => !/[:*]/.test(pattern))
   const suggestion = path.length > maxSuggestedLength ? undefined : nearest(path, known)
   // A client of an API that is not offered is told which ones are.
-  const inference = routes.filter((route) => route.patient).map((route) => route.path)
+  const inference = routes
+    .filter(({ method, access, patient }) => method === 'POST' && access === 'inference' && patient)
+    .map((route) => route.path)
   return new RouterError('not_found', `Unknown path ${path.slice(0, maxSuggestedLength)}.`, {
     hint: suggestion === undefined ? `Models are run by POST ${inference.join(', ')}.` : `Did you mean ${suggestion}?`,
   })

@@ -3,7 +3,7 @@ export interface UpstreamClient {
   /**
    * Sends one request, once: never re-sent by the client itself, whatever happens to the connection.
    * Resolves when the response head is complete; rejects with a `NodeFault`. Aborting the signal destroys the
-   * connection at any point, also while the body is read.
+   * connection at any point, also while the body is read; with a `sender`, only until the request is written.
    */
   send(request: UpstreamSend): Promise<UpstreamReply>
   /** Closes idle connections of one origin, or all. */

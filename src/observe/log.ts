@@ -45,7 +45,8 @@ export const createLog = ({ level, format, write }: LogOptions): Log => {
 
   const put = (at: Level, fields: Fields, message: string, nowMs: number): void => {
     tellFolded(nowMs)
-    const folds = at === 'warn' || at === 'error'
+    // Every request keeps the line of its end.
+    const folds = (at === 'warn' || at === 'error') && message !== 'request.settled'
     if (folds && !folding.admits(message, subjectOf(fields), nowMs)) return
     writer.write(at, fields, message)
   }

@@ -16,7 +16,8 @@ const recordIn = ({ record }: Row): DecisionRecord => JSON.parse(record) as Deci
  *
  * Rows are appended as they come, and so are the entries of its indexes as long as ids grow with time: a batch then
  * changes a few pages at the end of each. The one index by time holds every column that lists filter by, so that a filter
- * that matches little is answered by walking it, newest first, without reading the records in between.
+ * that matches little is answered by walking it, newest first, without reading the records in between. Only the client's
+ * own ids, which most records lack and which match one each, have an index of their own.
  */
 export const recordsTable = (database: Database) => {
   const insert = database.query(

@@ -13,8 +13,7 @@ import { SlotMap } from '../domain/slot-map'
 export interface StoreOptions {
   /** The file, or `:memory:`. */
   readonly path: string
-  /** Records older than this are deleted. */
-  /** Read at each pruning. */
+  /** Records older than this are deleted. Read at each pruning. */
   readonly keepTracesMs: number
   readonly clock: Clock
 }

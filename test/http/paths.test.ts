@@ -13,6 +13,13 @@ test.each([
   expect(await response.text()).toContain(hint)
 })
 
+test('a path that only moves models about or fetches what was made is not told as one that runs them', async () => {
+  const text = await (await host().get('/v1/responses')).text()
+
+  for (const path of ['/api/chat', '/api/v1/jobs', '/v1/videos']) expect(text).toContain(path)
+  for (const path of ['/api/pull', '/api/delete', '/:id', '/*']) expect(text).not.toContain(path)
+})
+
 test('an unknown path of our own API answers in its shape', async () => {
   const response = await host().get('/api/v1/nothing')
 

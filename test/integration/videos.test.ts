@@ -119,10 +119,11 @@ test.each([
   )
   await withMedia([['openai', node]], async (bench) => {
     const { id } = await begin(bench, { model: 'sora' })
-    const remove = async (): Promise<number> =>
-      (await fetch(`${bench.url}/v1/videos/${id}`, { method: 'DELETE' })).status
+    const remove = (): Promise<Response> => fetch(`${bench.url}/v1/videos/${id}`, { method: 'DELETE' })
+    const [first, second] = [await remove(), await remove()]
 
-    expect([await remove(), await remove()]).toEqual([200, 404])
+    expect([first.status, second.status]).toEqual([200, 404])
+    expect(first.headers.get('x-fleet-node')).toBe('a')
     expect(node.calls.filter(({ method }) => method === 'DELETE')).toHaveLength(1)
   })
 })

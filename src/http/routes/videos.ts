@@ -164,7 +164,11 @@ export const videoRoutes = ({ config, fleet, decisions, manage }: ServerDeps, se
     // Of a video that failed there is nothing, and its node may be the reason.
     const isKept = state.status === 'completed' && at.dialect === 'openai'
     if (stop) stop()
-    else if (isKept && holder) await ask(videoDeletion(arrivalOf(call), at), holder, call)
+    else if (isKept && holder) {
+      call.received()
+      await ask(videoDeletion(arrivalOf(call), at), holder, call)
+      call.answered()
+    }
     book.forget(video.id)
     return Response.json({ id: video.id, object: 'video.deleted', deleted: true })
   }
@@ -196,7 +200,7 @@ export const videoRoutes = ({ config, fleet, decisions, manage }: ServerDeps, se
     route('POST', path, create, true),
     route('GET', path, list),
     route('GET', `${prefix}*`, (call) => Response.json(shown(find(call, restOf(call.path, prefix))))),
-    route('DELETE', `${prefix}*`, remove),
+    route('DELETE', `${prefix}*`, remove, true),
     route('GET', `${prefix}:id${content}`, download, true),
   ]
 }

@@ -52,6 +52,19 @@ test('a cleared deadline does not fire, not even when another of its tick clears
   expect(fired).toEqual(['first'])
 })
 
+test('one that throws takes no other of its tick with it', () => {
+  const { timers, pass } = wall()
+  const fired: string[] = []
+  timers.set(() => {
+    throw new Error('broken')
+  }, 10_000)
+  timers.set(() => fired.push('other'), 10_000)
+
+  expect(() => pass(10_500)).toThrow('broken')
+  pass(500)
+  expect(fired).toEqual(['other'])
+})
+
 test('nothing ticks while nothing waits, and what is not ours is left alone', () => {
   const { timers, pass, isTicking } = wall()
   expect(isTicking()).toBe(false)
