@@ -4,20 +4,26 @@ const STDOUT = 1
 /** Lines are gathered for so long, in ms, or until they are as much as this. */
 const GATHER_MS = 20
 const BATCH_CHARACTERS = 64 * 1024
-/** How long a reader that does not keep up is given, in ms, before it is offered the rest again. */
+/** A reader that does not keep up is offered the rest again after so many ms. */
 const RETRY_MS = 5
+/** Characters that wait for a reader that stands still, such as a pager; beyond it lines are counted and dropped. */
+const MOST_WAITING = 4 * 1024 * 1024
+/** How long the end of the process waits for such a reader, in ms. */
+const LAST_WAIT_MS = 1_000
 
 export interface LogOutput {
   write(line: string): void
-  /** Writes whatever is pending. */
+  /** Offers whatever is pending to the reader; what it does not take now it is offered again. */
   flush(): void
+  /** Lines that were dropped since this was last asked, once the reader takes more again; 0 before. */
+  dropped(): number
 }
 
 let shared: LogOutput | undefined
 
 /**
  * Standard output for whole lines. Lines of a few milliseconds share one write: under load a system call a line is most
- * of what logging costs. Nothing is lost when the process ends in between, unless it is killed outright.
+ * of what logging costs. Nothing waits for the reader: a pager that stands still must not stop the requests.
  */
 export const standardOutput = (): LogOutput => {
   shared ??= createStandardOutput()
@@ -26,33 +32,65 @@ export const standardOutput = (): LogOutput => {
 
 const createStandardOutput = (): LogOutput => {
   let pending = ''
-  const flush = (): void => {
+  /** Offered, and not taken yet. */
+  let unsent: Uint8Array | undefined
+  let lost = 0
+  let timer: ReturnType<typeof setTimeout> | undefined
+
+  const offer = (): void => {
+    if (unsent !== undefined) unsent = rest(unsent)
+    if (unsent !== undefined || pending === '') return
     const batch = pending
     pending = ''
-    if (batch !== '') writeAll(batch)
+    unsent = rest(batch)
   }
-  process.on('exit', flush)
+  const flush = (): void => {
+    offer()
+    if (unsent !== undefined) plan(RETRY_MS)
+  }
+  const plan = (ms: number): void => {
+    if (timer !== undefined) return
+    timer = setTimeout(() => {
+      timer = undefined
+      flush()
+    }, ms)
+  }
+  process.on('exit', () => {
+    offer()
+    for (let waited = 0; unsent !== undefined && waited < LAST_WAIT_MS; waited += RETRY_MS) {
+      Bun.sleepSync(RETRY_MS)
+      offer()
+    }
+  })
+
   return {
     write: (line) => {
-      if (pending === '') setTimeout(flush, GATHER_MS)
+      if (pending.length > MOST_WAITING) {
+        lost += 1
+        return
+      }
       pending += line
-      if (pending.length > BATCH_CHARACTERS) flush()
+      plan(GATHER_MS)
+      if (pending.length > BATCH_CHARACTERS && unsent === undefined) flush()
     },
     flush,
+    dropped: () => {
+      if (pending.length > MOST_WAITING) return 0
+      const count = lost
+      lost = 0
+      return count
+    },
   }
 }
 
-/** Waits for a slow reader, as a terminal or a file would: a line that is told is not lost. */
-const writeAll = (text: string): void => {
-  const length = Buffer.byteLength(text)
-  for (let written = 0; written < length; ) {
-    try {
-      // What the reader takes at once, as it nearly always does, is not copied first.
-      written += written === 0 ? writeSync(STDOUT, text) : writeSync(STDOUT, Buffer.from(text), written)
-    } catch (error) {
-      // A reader that went away (`fleet serve | head`) must not end the router.
-      if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return
-      Bun.sleepSync(RETRY_MS)
-    }
+/** What the reader did not take. Of a reader that went away (`fleet serve | head`) nothing is left to say. */
+const rest = (data: string | Uint8Array): Uint8Array | undefined => {
+  let taken = 0
+  try {
+    taken = writeSync(STDOUT, data as Uint8Array)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EAGAIN') return undefined
   }
+  if (taken >= (typeof data === 'string' ? Buffer.byteLength(data) : data.length)) return undefined
+  return (typeof data === 'string' ? Buffer.from(data) : data).subarray(taken)
 }

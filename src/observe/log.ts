@@ -43,7 +43,13 @@ export const createLog = ({ level, format, write }: LogOptions): Log => {
     }
   }
 
+  const tellDropped = (): void => {
+    const lines = output?.dropped() ?? 0
+    if (lines > 0) writer.write('warn', { lines }, 'log lines were lost: nobody took them')
+  }
+
   const put = (at: Level, fields: Fields, message: string, nowMs: number): void => {
+    tellDropped()
     tellFolded(nowMs)
     // Every request keeps the line of its end.
     const folds = (at === 'warn' || at === 'error') && message !== 'request.settled'

@@ -69,3 +69,33 @@ test('a reader that goes away does not end the program', async () => {
   expect(await new Response(child.stdout).text()).toBe('first\n')
   expect(await new Response(child.stderr).text()).toBe('ended with 7\n')
 })
+
+test('a reader that stands still stops nobody; what it never got is counted', async () => {
+  const child = Bun.spawn(
+    [
+      'sh',
+      '-c',
+      `"$0" -e "$1" | { sleep 1; wc -l; }`,
+      process.execPath,
+      `import { standardOutput } from '${output}'
+       process.stdout.isTTY
+       const began = performance.now()
+       const out = standardOutput()
+       for (let i = 0; i < 10_000; i++) out.write('x'.repeat(999) + '\\n')
+       const tookMs = performance.now() - began
+       const whileStalled = out.dropped()
+       setTimeout(() => {
+         console.error(JSON.stringify({ tookMs, whileStalled, later: out.dropped() }))
+         process.exit(0)
+       }, 1_800)`,
+    ],
+    { stdout: 'pipe', stderr: 'pipe' },
+  )
+
+  const got = Number(await new Response(child.stdout).text())
+  const told = JSON.parse(await new Response(child.stderr).text())
+  expect(told.tookMs).toBeLessThan(900)
+  expect(told.whileStalled).toBe(0)
+  expect(told.later).toBeGreaterThan(5_000)
+  expect(got + told.later).toBe(10_000)
+})
