@@ -102,6 +102,7 @@ export const fleetMachine = setup({
       const member = context.roster.get(node)
       if (member === undefined) return
       stop(member.runtime)
+      stop(member.poller)
       system.get(address.dispatcher)?.send({ type: 'load.lost', node } satisfies DispatcherEvent)
       system.get(address.dispatcher)?.send({ type: 'node.changed', node } satisfies DispatcherEvent)
     },

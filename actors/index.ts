@@ -178,9 +178,10 @@ export const startFleet = (
       return [
         view(address.fleet, root),
         ...[...children].map(([id, actor]) => view(id, actor, address.fleet)),
-        ...[...shared.roster.members()].map(({ description, runtime }) =>
-          view(address.runtime(description.name), runtime, address.node(description.name)),
-        ),
+        ...[...shared.roster.members()].flatMap(({ description: { name }, runtime, poller }) => [
+          view(address.poller(name), poller, address.node(name)),
+          view(address.runtime(name), runtime, address.node(name)),
+        ]),
         ...[...shared.queues].map(([id, actor]) => view(id, actor, address.queues)),
         ...[...shared.requests].map(([id, actor]) => view(id, actor, address.requests)),
       ]
@@ -221,7 +222,7 @@ export const startFleet = (
             for (const actor of [
               ...shared.queues.values(),
               ...children.values(),
-              ...[...shared.roster.members()].map(({ runtime }) => runtime),
+              ...[...shared.roster.members()].flatMap(({ runtime, poller }) => [runtime, poller]),
             ]) {
               ;(actor as unknown as { _stop(): void })._stop()
             }

@@ -45,6 +45,7 @@ const dismiss = (house: Household, name: string, reason: string): boolean => {
   tell(house, address.queues, { type: 'queues.close', node: name, reason })
   tell(house, address.dispatcher, { type: 'node.gone', node: name })
   stop(member.runtime)
+  stop(member.poller)
   stop(child)
   return true
 }

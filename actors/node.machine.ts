@@ -1,6 +1,6 @@
-import { type AnyActorRef, assign, raise, sendTo, setup } from 'xstate'
+import { type AnyActorRef, assign, sendTo, setup } from 'xstate'
 import { modelKey } from '../src/domain/job'
-import type { Admission, Breaker, Health, NodeDescription } from '../src/domain/node'
+import type { Admission, Breaker, Health } from '../src/domain/node'
 import { failuresWithin, isOutOfReach, nextRetryMs } from '../src/placement/breaker'
 import {
   counts,
@@ -15,13 +15,12 @@ import {
   type NodeInput,
   nextProbation,
   OVERLOAD_MS,
-  type Poll,
   wedgedReason,
   wedges,
   without,
 } from './node/context'
 import { recordBreaker, recordHealth, recordRuntimeFailure } from './node/facts'
-import { notProvided } from './not-provided'
+import { pollerLogic } from './poller.machine'
 import { address } from './protocol'
 import { runtimeLogic } from './runtime.machine'
 import { spawn } from './spawn'
@@ -30,13 +29,10 @@ import { restartsAfter, RUNTIME_INTENSITY } from './supervision'
 const isRuntime = (event: unknown): boolean =>
   String((event as { actorId?: string }).actorId).startsWith(address.runtime(''))
 
-/** One node: health x admission x breaker, and a poll loop of its own, so that a frozen node delays no other. */
+/** One node: health x admission x breaker. Its poller asks it how it is, its runtime knows what it has in memory. */
 export const nodeMachine = setup({
   types: { input: {} as NodeInput, context: {} as NodeContext, events: {} as Heard },
-  actors: { poll: notProvided<Poll, { readonly node: NodeDescription }>('poll') },
   delays: {
-    pollEvery: ({ context }) => context.health.pollEveryMs,
-    pollTimeout: ({ context }) => context.health.pollTimeoutMs,
     breakerRetry: ({ context }) => context.retryMs,
     overloadTime: OVERLOAD_MS,
   },
@@ -75,12 +71,14 @@ export const nodeMachine = setup({
       })
       if (member !== undefined) context.roster.join({ ...member, runtime })
     },
-    takeReport: ({ context, system }, { report, startedAt, tookMs }: Poll) => {
-      const { name } = context.node
-      context.roster.reported(name, report, context.now(), tookMs)
-      context.roster.get(name)?.runtime.send({ type: 'runtime.observed', report, startedAt })
-      system.get(address.dispatcher)?.send({ type: 'node.reported', node: name, report, startedAt })
+    spawnPoller: ({ context, self }) => {
+      const { node, health } = context
+      const member = context.roster.get(node.name)
+      const input = { node, health, ports: context.poller }
+      const poller = spawn(self as unknown as AnyActorRef, pollerLogic, address.poller(node.name), input)
+      if (member !== undefined) context.roster.join({ ...member, poller })
     },
+    pollNow: ({ context, system }) => system.get(address.poller(context.node.name))?.send({ type: 'node.poll' }),
     disown: ({ context, event }) => {
       if (event.type === 'attempt.failed' && event.model !== undefined)
         context.roster.disown(context.node.name, modelKey(event.model))
@@ -153,6 +151,8 @@ export const nodeMachine = setup({
     ),
     tellRuntime: ({ context }) =>
       context.roster.get(context.node.name)?.runtime.send({ type: 'runtime.configure', node: context.node }),
+    tellPoller: ({ context: { node, health }, system }) =>
+      system.get(address.poller(node.name))?.send({ type: 'poller.configure', node, health }),
     loseLoad: sendTo(
       ({ system }) => system.get(address.dispatcher),
       ({ context }) => ({ type: 'load.lost', node: context.node.name }),
@@ -162,9 +162,9 @@ export const nodeMachine = setup({
   id: 'node',
   context: ({ input }) => initialContext(input),
   type: 'parallel',
-  entry: 'spawnRuntime',
+  entry: ['spawnRuntime', 'spawnPoller'],
   on: {
-    'node.configure': { actions: ['takeSettings', 'tellRuntime', raise({ type: 'node.poll' }), 'tellChanged'] },
+    'node.configure': { actions: ['takeSettings', 'tellRuntime', 'tellPoller', 'tellChanged'] },
     // It listed a model that it does not have after all.
     'attempt.failed': { guard: 'isModelMissing', actions: 'disown' },
     // The keeper of its memory broke: a new one starts empty and the next poll fills it.
@@ -172,46 +172,11 @@ export const nodeMachine = setup({
       { guard: 'isRuntimeSpent', actions: ['recordRuntimeFailure', 'giveUp'] },
       {
         guard: 'isRuntime',
-        actions: [
-          'countRuntimeRestart',
-          'recordRuntimeFailure',
-          'loseLoad',
-          'spawnRuntime',
-          raise({ type: 'node.poll' }),
-        ],
+        actions: ['countRuntimeRestart', 'recordRuntimeFailure', 'loseLoad', 'spawnRuntime', 'pollNow'],
       },
     ],
   },
   states: {
-    polling: {
-      initial: 'asking',
-      states: {
-        asking: {
-          invoke: {
-            src: 'poll',
-            input: ({ context }) => ({ node: context.node }),
-            onDone: {
-              target: 'resting',
-              actions: [{ type: 'takeReport', params: ({ event }) => event.output }, raise({ type: 'poll.succeeded' })],
-            },
-            onError: {
-              target: 'resting',
-              actions: raise(({ event }) => ({ type: 'poll.failed' as const, message: messageOf(event.error) })),
-            },
-          },
-          after: {
-            pollTimeout: {
-              target: 'resting',
-              actions: raise({ type: 'poll.failed', message: 'no answer within health.poll_timeout' }),
-            },
-          },
-          // What is known of the node is older by now than what is known of the others.
-          initial: 'prompt',
-          states: { prompt: { after: { pollEvery: 'late' } }, late: {} },
-        },
-        resting: { after: { pollEvery: 'asking' }, on: { 'node.poll': 'asking' } },
-      },
-    },
     health: {
       initial: 'unknown',
       on: {
@@ -236,7 +201,7 @@ export const nodeMachine = setup({
             'attempt.failed': {
               guard: 'isOutOfReach',
               target: 'suspect',
-              actions: ['noteOutOfReach', raise({ type: 'node.poll' })],
+              actions: ['noteOutOfReach', 'pollNow'],
             },
             'request.stalled': [
               { guard: 'isWedged', target: 'suspect', actions: ['noteStalled', 'noteWedged', 'tellWedged'] },

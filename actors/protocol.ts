@@ -10,7 +10,7 @@ import type { RouterError } from '../src/domain/errors'
  * participle tells. Events are plain data; a job is known by its request id, messages about it carry the attempt.
  *
  * Addresses (systemId): `fleet`, `dispatcher`, `requests`, `queues`, `request/<id>`, `queue/<node>/<model key>`,
- * `node/<name>`, `runtime/<name>`.
+ * `node/<name>`, `poller/<name>`, `runtime/<name>`.
  */
 
 /** To the root: membership and shutdown. */
@@ -192,12 +192,22 @@ export type RuntimeEvent =
   | { readonly type: 'runtime.forget' }
   | { readonly type: 'runtime.configure'; readonly node: NodeDescription }
 
+/** To the one that asks a node how it is. */
+export type PollerEvent =
+  /** Ask now, unless it is being asked. */
+  | { readonly type: 'node.poll' }
+  | { readonly type: 'poll.answered'; readonly report: NodeReport }
+  | { readonly type: 'poll.broke'; readonly message: string }
+  | { readonly type: 'poller.configure'; readonly node: NodeDescription; readonly health: Config['health'] }
+
 /** To one node. */
 export type NodeEvent =
   | { readonly type: 'node.pause' }
   | { readonly type: 'node.resume' }
   | { readonly type: 'node.drain' }
-  | { readonly type: 'node.poll' }
+  /** Told while it matters: an answered poll of a node that is online is no news. */
+  | { readonly type: 'poll.succeeded' }
+  | { readonly type: 'poll.failed'; readonly message: string }
   /** The same server under other settings, or other numbers for its health. */
   | { readonly type: 'node.configure'; readonly node: NodeDescription; readonly health: Config['health'] }
   /** A request ended there well: life, whatever the polls say. */
@@ -248,5 +258,6 @@ export const address = {
   request: lastSpelled((id) => `request/${id}`),
   queue: queueAddress,
   node: lastSpelled((name) => `node/${name}`),
-  runtime: (name: string) => `runtime/${name}`,
+  poller: lastSpelled((name) => `poller/${name}`),
+  runtime: lastSpelled((name) => `runtime/${name}`),
 } as const

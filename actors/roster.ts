@@ -7,6 +7,7 @@ export interface Member {
   readonly description: NodeDescription
   readonly node: AnyActorRef
   readonly runtime: AnyActorRef
+  readonly poller: AnyActorRef
   /** Undefined until the first report. */
   inventory?: ReadonlyMap<string, StoredModel>
   report?: NodeReport
@@ -18,7 +19,7 @@ export interface Member {
 
 /**
  * Who is there: the one index from model to nodes, so that a decision looks only at nodes that hold the model, however
- * many there are. Written by the fleet (members) and by node actors (reports) as plain calls; read by everybody.
+ * many there are. Written by the fleet (members) and by the pollers (reports) as plain calls; read by everybody.
  */
 export interface Roster {
   join(member: Member): void

@@ -164,7 +164,7 @@ export const runtimeLogic = flat<RuntimeContext, RuntimeEvent, RuntimeInput>(run
       context.loading = undefined
       ports.journal.record({ type: 'load.finished', at: now, node: node.name, model: loading.model, tookMs })
       api.send(address.dispatcher, { type: 'load.finished', node: node.name, model: loading.model, tookMs })
-      api.send(address.node(node.name), { type: 'node.poll' })
+      api.send(address.poller(node.name), { type: 'node.poll' })
     },
     tellFailed: (context, event, api) => failLoad(context, (event as Of<'load.broke'>).message, api),
     tellTimedOut: (context, _event, api) => {

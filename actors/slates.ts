@@ -3,7 +3,7 @@ import type { NodeReport } from '../src/domain/node'
 import type { Candidate } from '../src/domain/placement'
 import type { Ledger } from '../src/placement/ledger'
 import type { Member, Roster } from './roster'
-import { candidateOf, type LearnedSlots } from './view'
+import { candidateOf, isStale, type LearnedSlots } from './view'
 
 interface Sources {
   readonly ledger: Ledger
@@ -19,6 +19,7 @@ interface Row {
   report: NodeReport | undefined
   node: unknown
   runtime: unknown
+  isStale: boolean
   version: number
   learnedVersion: number
   candidate: Candidate | undefined
@@ -54,12 +55,23 @@ const slatesOf = (ledger: Ledger, { revision }: Roster): Slates => {
 }
 
 /** Snapshots are replaced whole, and ledger and samples count their changes, so being the same ones is being up to date. */
-const isFresh = ({ member, report, node, runtime, mark, version, learned, learnedVersion }: Row): boolean =>
+const isFresh = ({
+  member,
+  report,
+  node,
+  runtime,
+  isStale: wasStale,
+  mark,
+  version,
+  learned,
+  learnedVersion,
+}: Row): boolean =>
   mark.version === version &&
   learned.version === learnedVersion &&
   member.report === report &&
   member.node.getSnapshot() === node &&
-  member.runtime.getSnapshot() === runtime
+  member.runtime.getSnapshot() === runtime &&
+  isStale(member) === wasStale
 
 /** Makes the candidate of the row, from what is now. */
 const fill = (row: Row, key: string, choice: number, { ledger, roster, parallelism }: Sources): Row => {
@@ -70,6 +82,7 @@ const fill = (row: Row, key: string, choice: number, { ledger, roster, paralleli
   row.report = member.report
   row.node = member.node.getSnapshot()
   row.runtime = member.runtime.getSnapshot()
+  row.isStale = isStale(member)
   row.version = row.mark.version
   row.learnedVersion = row.learned.version
   return row
@@ -79,7 +92,7 @@ const rowOf = (member: Member, key: string, choice: number, sources: Sources): R
   const { name } = member.description
   const mark = sources.ledger.mark(name)
   const learned = sources.parallelism.mark(name)
-  const empty = { report: undefined, node: undefined, runtime: undefined, candidate: undefined }
+  const empty = { report: undefined, node: undefined, runtime: undefined, isStale: false, candidate: undefined }
   return fill({ member, mark, learned, version: -1, learnedVersion: -1, ...empty }, key, choice, sources)
 }
 

@@ -103,7 +103,9 @@ const keepAddresses = (system: SystemInternals, root: AnyActorRef): void => {
   }
   system._register = (sessionId) => sessionId
   system._unregister = (actor: Addressed) => {
-    if (actor[ADDRESS] !== undefined) actors.delete(actor[ADDRESS])
+    const systemId = actor[ADDRESS]
+    // One that was stopped in the middle of its work may have an heir at its address already.
+    if (systemId !== undefined && actors.get(systemId) === actor) actors.delete(systemId)
   }
   // The root was made, and took its address, before.
   const { systemId } = root as { systemId?: string }
@@ -172,7 +174,8 @@ export const adopt = (child: AnyActorRef, parent: AnyActorRef): void => {
   ;(child as unknown as { _parent: AnyActorRef })._parent = parent
 }
 
-/** Stops a child that was made by `spawn`. */
+/** Stops a child that was made by `spawn`; its address is free at once, also where it is at work until it has heard of it. */
 export const stop = (child: AnyActorRef): void => {
+  ;(child.system as unknown as SystemInternals)._unregister(child)
   ;(child as unknown as { _stop(): void })._stop()
 }

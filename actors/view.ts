@@ -57,14 +57,9 @@ export const axesOf = ({ node }: Member): NodeAxes => {
 }
 
 /** Its polls take longer than the time between them, so its report is older than those of the others. */
-const isStale = ({ node, pollMs }: Member): boolean => {
-  const { value, context } = node.getSnapshot() as {
-    value: { polling?: string | { asking: string } }
-    context?: { health: { pollEveryMs: number } }
-  }
-  const { polling } = value
-  const isLate = typeof polling === 'object' && polling.asking === 'late'
-  return isLate || (pollMs !== undefined && context !== undefined && pollMs > context.health.pollEveryMs)
+export const isStale = ({ poller, pollMs }: Member): boolean => {
+  const { value, context } = poller.getSnapshot() as { value: string; context: { health: { pollEveryMs: number } } }
+  return value === 'late' || (pollMs !== undefined && pollMs > context.health.pollEveryMs)
 }
 
 const isRefusing = ({ node }: Member): boolean =>

@@ -1,8 +1,7 @@
-import { type AnyActorRef, fromPromise } from 'xstate'
+import type { AnyActorRef } from 'xstate'
 import type { Config } from '../src/domain/config'
 import type { RouterError } from '../src/domain/errors'
 import { modelKey } from '../src/domain/job'
-import type { NodeDescription } from '../src/domain/node'
 import type { KeyLimits } from '../src/placement/key-limits'
 import { createLedger } from '../src/placement/ledger'
 import { policyNamed } from '../src/placement/policies'
@@ -17,7 +16,7 @@ import type { Samples } from '../src/ports/samples'
 import { dispatcherLogic } from './dispatcher.machine'
 import type { DispatcherContext } from './dispatcher/context'
 import { rebuilt } from './dispatcher/rebuild'
-import { awaitsSuccess, type NodeStanding, type Poll } from './node/context'
+import { awaitsPoll, awaitsSuccess, type NodeStanding } from './node/context'
 import { nodeMachine } from './node.machine'
 import type { Nursery } from './nursery'
 import { address } from './protocol'
@@ -71,7 +70,8 @@ export interface Shared {
  *     ├── dispatcher             one placement per turn; owns the ledger of slots and the waiting room
  *     ├── requests               one actor per request; a broken one is answered for, its slot released
  *     │   └── request/<id>           placing, held, waiting, loading, queued, starting, streaming, settled
- *     └── node/<name>            health x admission x breaker, its own poll loop; restarted, then quarantined
+ *     └── node/<name>            health x admission x breaker; restarted, then quarantined
+ *         ├── poller/<name>          asks it how it is, again and again
  *         └── runtime/<name>         what is in memory there; loads, one at a time
  */
 export const nurseryFor = (first: Config, ports: Ports, shared: Shared, callers: Callers): Nursery => {
@@ -80,14 +80,19 @@ export const nurseryFor = (first: Config, ports: Ports, shared: Shared, callers:
   const { roster } = shared
   const now = () => clock.now()
 
+  /** Whether a node's state is one of those that the news matter in. */
+  const awaits =
+    (does: (standing: NodeStanding) => boolean) =>
+    (name: string): boolean => {
+      const actor = roster.get(name)?.node
+      return actor !== undefined && does(actor.getSnapshot() as NodeStanding)
+    }
+
   const requestPorts = (): RequestPorts => ({
     gateway,
     journal,
     node: (name) => roster.get(name)?.description,
-    awaitsSuccess: (name) => {
-      const actor = roster.get(name)?.node
-      return actor !== undefined && awaitsSuccess(actor.getSnapshot() as NodeStanding)
-    },
+    awaitsSuccess: awaits(awaitsSuccess),
     open: callers.open,
     refuse: callers.refuse,
     now,
@@ -104,16 +109,6 @@ export const nurseryFor = (first: Config, ports: Ports, shared: Shared, callers:
     }
     return latest
   }
-
-  const node = nodeMachine.provide({
-    actors: {
-      poll: fromPromise<Poll, { readonly node: NodeDescription }>(async ({ input, signal }) => {
-        const startedAt = now()
-        const report = await gateway.report(input.node, signal)
-        return { report, startedAt, tookMs: now() - startedAt }
-      }),
-    },
-  })
 
   return {
     configure: (next) => {
@@ -168,12 +163,14 @@ export const nurseryFor = (first: Config, ports: Ports, shared: Shared, callers:
       // The actors are in the roster before they start, since their first act may look themselves up there.
       const absent = undefined as unknown as AnyActorRef
       const before = roster.get(description.name)
-      roster.join({ ...(before ?? {}), description, node: before?.node ?? absent, runtime: before?.runtime ?? absent })
-      const actor = spawn(parent, node, address.node(description.name), {
+      const { node: known = absent, runtime = absent, poller = absent } = before ?? {}
+      roster.join({ ...(before ?? {}), description, node: known, runtime, poller })
+      const actor = spawn(parent, nodeMachine, address.node(description.name), {
         node: description,
         roster,
         journal,
         runtime: { load: gateway.load.bind(gateway), journal, now },
+        poller: { report: gateway.report.bind(gateway), roster, awaitsPoll: awaits(awaitsPoll), now },
         now,
         lastProgressAt,
         health: config.health,

@@ -25,7 +25,7 @@ export const free = ({ context, api }: Turn, request: string): Reservation | und
   const load = held === undefined ? undefined : ledger.loading(held.node)
   if (load?.request === request) {
     ledger.beginLoad({ ...load, overAt: now() })
-    api.send(address.node(load.node), { type: 'node.poll' })
+    api.send(address.poller(load.node), { type: 'node.poll' })
   }
   return held
 }

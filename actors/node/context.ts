@@ -1,23 +1,19 @@
 import type { Config } from '../../src/domain/config'
 import type { Failure } from '../../src/domain/facts'
-import type { Breaker, Health, NodeDescription, NodeReport } from '../../src/domain/node'
+import type { Breaker, Health, NodeDescription } from '../../src/domain/node'
 import { countsAgainstNode, isOfLaneOnly, nextRetryMs } from '../../src/placement/breaker'
 import type { Journal } from '../../src/ports/journal'
 import type { NodeEvent } from '../protocol'
 import type { Roster } from '../roster'
+import type { PollerPorts } from '../poller.machine'
 import type { RuntimePorts } from '../runtime.machine'
-
-export interface Poll {
-  readonly report: NodeReport
-  readonly startedAt: number
-  readonly tookMs: number
-}
 
 export interface NodeInput {
   readonly node: NodeDescription
   readonly roster: Roster
   readonly journal: Journal
   readonly runtime: RuntimePorts
+  readonly poller: PollerPorts
   readonly now: () => number
   /** ms since the epoch of the last byte of any answer from the node, or 0. */
   readonly lastProgressAt: (node: string) => number
@@ -41,8 +37,7 @@ export interface NodeContext extends NodeInput {
   readonly probation: { readonly until: number; readonly waitMs: number } | undefined
 }
 
-type Internal = { readonly type: 'poll.succeeded' } | { readonly type: 'poll.failed'; readonly message: string }
-export type Heard = NodeEvent | Internal
+export type Heard = NodeEvent
 
 /** Each time that a node stands still again doubles its time as suspect, up to this, in ms. */
 const PROBATION_MAX_MS = 600_000
@@ -78,6 +73,9 @@ export interface NodeStanding {
  */
 export const awaitsSuccess = ({ value: { health, breaker }, context }: NodeStanding): boolean =>
   health === 'suspect' || breaker === 'half_open' || context.probation !== undefined
+
+/** `poll.succeeded` changes something in this state; likewise. */
+export const awaitsPoll = ({ value: { health } }: Pick<NodeStanding, 'value'>): boolean => health !== 'online'
 
 export const initialContext = (input: NodeInput): NodeContext => ({
   ...input,

@@ -1,6 +1,6 @@
 import { expect, test } from 'bun:test'
 import { transition } from 'xstate'
-import { awaitsSuccess, type NodeStanding } from '../../actors/node/context'
+import { awaitsPoll, awaitsSuccess, type NodeStanding } from '../../actors/node/context'
 import { nodeMachine } from '../../actors/node.machine'
 import { testConfig, testNode } from '../support/host'
 
@@ -20,7 +20,7 @@ test('good news are told exactly where they change something', () => {
     for (const breaker of BREAKER)
       for (const probation of [undefined, { until: 0, waitMs: 1 }]) {
         const snapshot = nodeMachine.resolveState({
-          value: { polling: 'resting', health, admission: 'open', refusals: 'none', breaker },
+          value: { health, admission: 'open', refusals: 'none', breaker },
           context: { ...(input as object), probation, failures: [], stalled: new Set(), retryMs: 1 } as never,
         })
         const [next] = transition(nodeMachine, snapshot, { type: 'attempt.succeeded' })
@@ -34,4 +34,17 @@ test('good news are told exactly where they change something', () => {
           awaitsSuccess(snapshot as unknown as NodeStanding),
         ])
       }
+})
+
+test('an answered poll is told exactly where it changes something', () => {
+  for (const health of HEALTH) {
+    const snapshot = nodeMachine.resolveState({
+      value: { health, admission: 'open', refusals: 'none', breaker: 'closed' },
+      context: { ...(input as object), probation: undefined, failures: [], stalled: new Set(), retryMs: 1 } as never,
+    })
+    const [next] = transition(nodeMachine, snapshot, { type: 'poll.succeeded' })
+
+    const changes = JSON.stringify(next.value) !== JSON.stringify(snapshot.value)
+    expect([health, changes]).toEqual([health, awaitsPoll(snapshot as unknown as NodeStanding)])
+  }
 })

@@ -104,6 +104,28 @@ describe('BL-Y03 a node actor that breaks', () => {
   })
 })
 
+describe('a poller that breaks', () => {
+  test('takes its node along, which is started again and polled anew; its requests go on', async () => {
+    const h = host({ a: resident() })
+    await h.ready()
+    const { outcome } = h.submit()
+    await h.clock.advance(0)
+    const before = h.gateway.polls
+
+    actorOf(h, 'poller/a').send({ type: 'node.poll' })
+    // A report that is none.
+    poison(actorOf(h, 'poller/a'), 'poll.answered')
+    await h.clock.advance(10)
+
+    expect(h.of('actor.failed')).toMatchObject([{ actor: 'node/a', machine: 'node', restarted: true }])
+    expect(h.gateway.polls).toBeGreaterThan(before + 1)
+    expect(nodeOf(h, 'a')?.state).toBe('online')
+    await runAll(h)
+    expect(await outcome).toMatchObject({ reply: { status: 200 } })
+    h.expectIdle()
+  })
+})
+
 describe('a runtime that breaks', () => {
   test('loses its load and says so: the request is placed again and served, the next poll fills the memory', async () => {
     const h = host({ a: COLD })

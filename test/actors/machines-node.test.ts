@@ -54,18 +54,6 @@ test('health: unknown, online, suspect, offline and back, by polls', async () =>
   expect(never.health()).toBe('offline')
 })
 
-test('a poll that is late, one that is not answered, and one that is asked for', async () => {
-  const { clock, reportAs, health, send, gateway } = await begin()
-  reportAs('hang')
-  await clock.advance(8_000)
-  expect(health()).toBe('suspect')
-  reportAs(resident())
-  await clock.advance(5_000)
-  const before = gateway.polls
-  send({ type: 'node.poll' })
-  expect(gateway.polls).toBe(before + 1)
-})
-
 test('bytes that flow are life, whether the polls are answered or not', async () => {
   const { clock, reportAs, health, submit, gateway, send } = await begin()
   submit()
