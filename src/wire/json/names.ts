@@ -1,6 +1,6 @@
 /**
  * Member names and other small words, the same few hundred in all bodies: each is made into a string once and found again
- * by its bytes. Making it anew for every member was a fifth of what reading a small body cost.
+ * by its bytes. Making it anew for every member is garbage for every member.
  */
 import { decode } from '../bytes'
 
