@@ -1,5 +1,7 @@
 import type { Static } from '@sinclair/typebox'
 import { DEFAULT_PRIORITIES } from '../domain/config'
+import { CAPABILITIES } from '../domain/job'
+import { NODE_KINDS } from '../domain/node'
 import { POLICY_NAMES } from '../domain/policies'
 import { DEFAULT_COST, DEFAULT_SCORE } from '../domain/score'
 import {
@@ -63,43 +65,9 @@ const auth = table({
 
 const discovery = table({ local: yesNo(true), every: duration('30s', { min: '1s' }) }, ['mdns', 'adopt', 'advertise'])
 
-const kind = word(
-  [
-    'ollama',
-    'lmstudio',
-    'llamaswap',
-    'llamacpp',
-    'vllm',
-    'sglang',
-    'koboldcpp',
-    'mlx',
-    'whispercpp',
-    'sdcpp',
-    'a1111',
-    'openai',
-  ],
-  { noun: 'kind of node', later: ['agent'] },
-)
+const kind = word(NODE_KINDS, { noun: 'kind of node', later: ['agent'] })
 
-const role = word(
-  [
-    'chat',
-    'completion',
-    'embedding',
-    'vision',
-    'tools',
-    'thinking',
-    'insert',
-    'audio',
-    'rerank',
-    'transcription',
-    'speech',
-    'music',
-    'image',
-    'video',
-  ],
-  { noun: 'role' },
-)
+const role = word(CAPABILITIES, { noun: 'role' })
 
 const nodes = tables(
   {

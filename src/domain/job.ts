@@ -1,22 +1,24 @@
 /** The protocols a client may speak to us. One file in `wire/` each. */
 export type DialectName = 'openai' | 'ollama' | 'anthropic' | 'native'
 
-/** What a request needs from a model; a node that is known to lack one is eliminated. */
-export type Capability =
-  | 'chat'
-  | 'completion'
-  | 'embedding'
-  | 'vision'
-  | 'tools'
-  | 'thinking'
-  | 'insert'
-  | 'audio'
-  | 'rerank'
-  | 'transcription'
-  | 'speech'
-  | 'music'
-  | 'image'
-  | 'video'
+/** What a request may need from a model; a node that is known to lack one is eliminated. */
+export const CAPABILITIES = [
+  'chat',
+  'completion',
+  'embedding',
+  'vision',
+  'tools',
+  'thinking',
+  'insert',
+  'audio',
+  'rerank',
+  'transcription',
+  'speech',
+  'music',
+  'image',
+  'video',
+] as const
+export type Capability = (typeof CAPABILITIES)[number]
 
 /** What a server is there for. A node whose one lane is down still serves its others. */
 export type Lane =

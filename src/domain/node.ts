@@ -1,18 +1,21 @@
 import type { Capability, Lane } from './job'
 
-export type NodeKind =
-  | 'ollama'
-  | 'lmstudio'
-  | 'llamaswap'
-  | 'llamacpp'
-  | 'vllm'
-  | 'sglang'
-  | 'koboldcpp'
-  | 'mlx'
-  | 'whispercpp'
-  | 'sdcpp'
-  | 'a1111'
-  | 'openai'
+/** Kinds of server that can be a node. */
+export const NODE_KINDS = [
+  'ollama',
+  'lmstudio',
+  'llamaswap',
+  'llamacpp',
+  'vllm',
+  'sglang',
+  'koboldcpp',
+  'mlx',
+  'whispercpp',
+  'sdcpp',
+  'a1111',
+  'openai',
+] as const
+export type NodeKind = (typeof NODE_KINDS)[number]
 
 /** Where and how a node is reached, from the configuration or from discovery. Plain data; the key stays in `key`. */
 export interface NodeDescription {

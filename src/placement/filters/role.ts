@@ -1,18 +1,8 @@
 import type { Capability } from '../../domain/job'
 import type { Filter } from './filter'
 
-const ROLES: ReadonlySet<Capability> = new Set([
-  'chat',
-  'completion',
-  'embedding',
-  'vision',
-  'rerank',
-  'transcription',
-  'speech',
-  'music',
-  'image',
-  'video',
-])
+/** What a model can do besides; a node is given a role for everything else. */
+const TRAITS: ReadonlySet<Capability> = new Set(['tools', 'thinking', 'insert', 'audio'])
 
 /** The configuration gives the node other roles. */
 export const role: Filter = {
@@ -22,6 +12,6 @@ export const role: Filter = {
   reject: ({ node }, { needs }) => {
     const { roles } = node
     if (roles === undefined) return undefined
-    return needs.every((need) => !ROLES.has(need) || roles.includes(need)) ? undefined : {}
+    return needs.every((need) => TRAITS.has(need) || roles.includes(need)) ? undefined : {}
   },
 }

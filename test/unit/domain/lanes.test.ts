@@ -1,23 +1,9 @@
 import { expect, test } from 'bun:test'
 import type { Lane } from '../../../src/domain/job'
 import { hasLane, isMediaLane } from '../../../src/domain/lanes'
-import type { NodeKind } from '../../../src/domain/node'
+import { NODE_KINDS, type NodeKind } from '../../../src/domain/node'
 
-const kinds: readonly NodeKind[] = [
-  'ollama',
-  'lmstudio',
-  'llamaswap',
-  'llamacpp',
-  'vllm',
-  'sglang',
-  'koboldcpp',
-  'mlx',
-  'whispercpp',
-  'sdcpp',
-  'a1111',
-  'openai',
-]
-const having = (lane: Lane): readonly NodeKind[] => kinds.filter((kind) => hasLane(kind, lane))
+const having = (lane: Lane): readonly NodeKind[] => NODE_KINDS.filter((kind) => hasLane(kind, lane))
 
 test.each([
   ['video', ['vllm', 'sdcpp', 'openai']],
