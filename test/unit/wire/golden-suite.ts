@@ -1,5 +1,6 @@
 /** The one runner of translation tables: every row of them, however its goldens are spread over files. */
 import { describe, expect, test } from 'bun:test'
+import fc from 'fast-check'
 import { RouterError } from '../../../src/domain/errors'
 import type { ReplyTransform } from '../../../src/wire/exchange'
 import type { Golden } from './golden'
@@ -80,3 +81,26 @@ export const describeGoldens = (goldens: readonly Golden[], rows: Readonly<Recor
     )
   })
 }
+
+/** Feeds each the records of a golden's stream, doubled, dropped, reordered and with bytes flipped; `sound` judges what came. */
+export const underNoise = (streams: readonly Golden[], sound: (reply: ReplyTransform, told: string) => void): void =>
+  fc.assert(
+    fc.property(
+      fc.constantFrom(...streams),
+      fc.infiniteStream(fc.nat()),
+      fc.array(fc.record({ at: fc.nat(), byte: fc.nat(255) }), { maxLength: 6 }),
+      (golden, order, noise) => {
+        const end = recordEnd(golden.node, true)
+        const records = golden.answer ?? []
+        const shuffled = records.map(() => records[(order.next().value ?? 0) % records.length] + end)
+        const bytes = new TextEncoder().encode(shuffled.join(''))
+        for (const { at, byte } of noise) bytes[at % bytes.length] = byte
+        const reply = answerOf(golden).transform()
+
+        sound(reply, run(reply, [bytes]))
+
+        expect(reply.complete() && reply.problem() !== undefined).toBe(false)
+      },
+    ),
+    { numRuns: 300 },
+  )
