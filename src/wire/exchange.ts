@@ -15,6 +15,8 @@ export interface UpstreamRequest {
   readonly dialect: NodeDialect
   /** The node was asked to stream. */
   readonly stream: boolean
+  /** The engine is known to leave the role out of some streams of chat. */
+  readonly omitsRole?: boolean
 }
 
 export interface Usage {

@@ -3,6 +3,7 @@ import type { Arrival, InferenceRoute } from './dialect'
 import type { Exchange, ReplyTransform, UpstreamRequest } from './exchange'
 import { jobOf } from './job'
 import { invalid, parseBody } from './json/values'
+import type { Target } from './node-side'
 import { askChat, readerFor, speaksOpenAi } from './node-side'
 import { customNames, readOpenAiChat, readOpenAiTools } from './openai-request'
 import { answerOf, commonOf, contentTypeOf, nodeError, relayed, relayTo } from './openai-side'
@@ -12,6 +13,9 @@ import { repairFor, toolsIn } from './repair/repair'
 import { translate } from './translate'
 
 const path = '/v1/chat/completions'
+
+/** llama-server, also where llama-swap stands in front of it. */
+const omitsRole = ({ node: { kind } }: Target): boolean => kind === 'llamacpp' || kind === 'llamaswap'
 
 const decode = (arrival: Arrival): Exchange => {
   const facts = peek(arrival.body)
@@ -33,10 +37,12 @@ const decode = (arrival: Arrival): Exchange => {
     ...commonOf(job),
     request: (target) =>
       speaksOpenAi(target)
-        ? relayTo(path, facts, target.model)
+        ? relayTo(path, facts, target.model, omitsRole(target))
         : askChat(readOpenAiChat(parseBody(facts.body)), job, target),
     reply: (request, model) =>
-      request.dialect === 'openai' ? relayed(job, facts, model, repair()) : translated(request),
+      request.dialect === 'openai'
+        ? relayed(job, facts, model, { repair: repair(), omitsRole: request.omitsRole === true })
+        : translated(request),
   }
 }
 

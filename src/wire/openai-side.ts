@@ -1,6 +1,7 @@
 /** What OpenAI's chat and completions endpoints share: bytes that pass as they are, and the form of errors and answers. */
 import { RouterError } from '../domain/errors'
 import type { Job } from '../domain/job'
+import type { Writable } from '../domain/writable'
 import { encode, splice } from './bytes'
 import { askForUsage, lacksUsage, renameModel } from './edits'
 import { errorBody } from './errors'
@@ -16,13 +17,20 @@ import { upstreamRequest } from './upstream'
 export const contentTypeOf = (job: Job): string => (job.stream ? 'text/event-stream' : 'application/json')
 
 /** For a node that has the same endpoint: the client's own bytes. */
-export const relayTo = (path: string, facts: BodyFacts, model: string): UpstreamRequest => {
+export const relayTo = (path: string, facts: BodyFacts, model: string, omitsRole = false): UpstreamRequest => {
   const body = splice(facts.body, [...renameModel(facts, model), ...askForUsage(facts)])
-  return upstreamRequest('openai', path, body, facts.stream === true)
+  const request: Writable<UpstreamRequest> = upstreamRequest('openai', path, body, facts.stream === true)
+  if (omitsRole) request.omitsRole = true
+  return request
 }
 
-export const relayed = (job: Job, facts: BodyFacts, model: string, repair?: Repair): ReplyTransform => {
-  const options = { asked: job.asked, model, repair }
+export const relayed = (
+  job: Job,
+  facts: BodyFacts,
+  model: string,
+  { repair, omitsRole = false }: { readonly repair?: Repair | undefined; readonly omitsRole?: boolean } = {},
+): ReplyTransform => {
+  const options = { asked: job.asked, model, repair, omitsRole }
   return job.stream
     ? relayOpenAiStream({ ...options, dropUsage: lacksUsage(facts) })
     : relayWhole({ ...options, contentType: contentTypeOf(job) })

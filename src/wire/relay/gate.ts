@@ -38,6 +38,8 @@ export const endOfEvent = (bytes: Uint8Array, at: number): number => {
 /** Lets only whole records through, so that an edit never meets one that is cut in half. */
 export interface Gate {
   push(chunk: Uint8Array): Uint8Array | undefined
+  /** The beginning of a record waits for its end. */
+  holds(): boolean
   end(): Uint8Array | undefined
 }
 
@@ -72,6 +74,7 @@ export const createGate = (boundary: Boundary, edit: (records: Uint8Array) => Ui
       hold(all.subarray(end))
       return end === 0 ? undefined : edit(all.subarray(0, end))
     },
+    holds: () => heldBytes > 0,
     end: () => (heldBytes === 0 ? undefined : edit(release())),
   }
 }

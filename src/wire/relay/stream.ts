@@ -16,6 +16,7 @@ import { createAnthropicForm } from './anthropic-form'
 import { anthropicStart, anthropicUsage, readAnthropicEnd } from './anthropic-tail'
 import { afterLastEvent, afterLastLine, createGate, endOfEvent } from './gate'
 import { readOllamaEnd } from './ollama-tail'
+import { createOpenAiOpening } from './openai-form'
 import type { StreamEnd } from './openai-tail'
 import { readOpenAiEnd } from './openai-tail'
 import { createRenamer } from './rename'
@@ -27,6 +28,8 @@ export interface RelayOptions {
   readonly model: string
   /** We asked for a usage chunk that the client does not expect. */
   readonly dropUsage: boolean
+  /** The engine may leave the role out of the first piece. */
+  readonly omitsRole?: boolean
   /** Calls of tools are to be repaired. */
   readonly repair?: Repair | undefined
 }
@@ -166,12 +169,16 @@ const withoutUsage = (events: Uint8Array): Uint8Array => {
   return events
 }
 
-const relayStream = (kind: StreamKind, { asked, model, dropUsage, repair }: RelayOptions): ReplyTransform => {
+const relayStream = (
+  kind: StreamKind,
+  { asked, model, dropUsage, omitsRole, repair }: RelayOptions,
+): ReplyTransform => {
   const tail = createTail()
   const head = createHead(kind)
   const renames = asked !== model
   const repairer = repair && kind.calls && createRecordRepairer(kind.calls(), repair)
   const form = kind.form?.()
+  const opening = omitsRole ? createOpenAiOpening() : undefined
   let rename: ((events: Uint8Array) => Uint8Array) | undefined
 
   const renamed = (events: Uint8Array): Uint8Array => {
@@ -181,13 +188,16 @@ const relayStream = (kind: StreamKind, { asked, model, dropUsage, repair }: Rela
   }
 
   const edit = (events: Uint8Array): Uint8Array | undefined => {
-    const formed = form ? form(events) : events
+    const opened = opening ? opening.edit(events) : events
+    const formed = form ? form(opened) : opened
     const kept = dropUsage ? withoutUsage(formed) : formed
     if (kept.length === 0) return undefined
     const named = renames ? renamed(kept) : kept
     return repairer ? repairer.push(named) : named
   }
-  const gate = renames || dropUsage || repairer || form ? createGate(kind.boundary, edit) : undefined
+  const edits = renames || dropUsage || repairer !== undefined || form !== undefined
+  const gate = edits || opening ? createGate(kind.boundary, edit) : undefined
+  const passes = (): boolean => !edits && (opening === undefined || opening.over()) && !gate?.holds()
   const end = (): StreamEnd => kind.readEnd(tail.text())
   const complete = (): boolean => head.begun() && end().complete
 
@@ -196,7 +206,7 @@ const relayStream = (kind: StreamKind, { asked, model, dropUsage, repair }: Rela
     push(chunk) {
       tail.add(chunk)
       head.look(chunk)
-      return gate ? gate.push(chunk) : chunk
+      return gate === undefined || passes() ? chunk : gate.push(chunk)
     },
     end() {
       head.close()

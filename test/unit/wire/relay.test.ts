@@ -221,6 +221,27 @@ describe('an OpenAI stream', () => {
     expect(told).toBe('data: {"model":"asked","choices":[]}\n\n')
   })
 
+  test('of llama-server names the role in its first piece, also where the engine left it out, wherever it is cut', () => {
+    const llamacpp = (body: string): ReplyTransform => {
+      const exchange = openai(body)
+      const node = nodeOf('openai', { kind: 'llamacpp' })
+      return exchange.reply(exchange.request({ node, model: 'asked', native: ['openai'] }), 'asked', timing())
+    }
+    const before = `: ping\n\n${event({ choices: [], prompt_filter_results: [] })}`
+    const rest = chunk('asked', { content: ' hello "delta":{' }) + chunk('asked', {}, 'stop') + event('[DONE]')
+    const first = (delta: object): string => chunk('asked', delta)
+    const spaced = (text: string): string => text.replace('"delta":{', '"delta": {')
+    const lacking = [{ content: '🌟' }, {}, { role: 'assistant', content: null }]
+
+    for (const [delta, form] of lacking.flatMap((delta) => [[delta, String] as const, [delta, spaced] as const])) {
+      const bytes = encode(before + form(first(delta)) + rest)
+      const expected = before + form(first({ role: 'assistant', ...delta })) + rest
+      for (const body of [wants, silent]) {
+        for (const pieces of cuts(bytes)) expect(run(llamacpp(body), pieces)).toBe(expected)
+      }
+    }
+  })
+
   test('BL-S07 it is complete with [DONE] or a finish reason, and not without', () => {
     const complete = (stream: string): boolean => {
       const transform = down(openai(wants), 'asked')
