@@ -4,8 +4,9 @@ import { decode, encode, find } from './bytes'
 import type { Cursor, Span } from './json/cursor'
 import { elements, members, openBrace, openBracket, peekByte, quote, skip, space, string, textOf } from './json/cursor'
 import { isObject, parseReply } from './json/values'
-import type { BodyFacts, Draft } from './peek'
-import { content, part, peek } from './peek'
+import type { BodyFacts, Draft } from './body-facts'
+import { peek } from './peek'
+import { content, part } from './peek-messages'
 
 export interface AnthropicFacts {
   readonly body: BodyFacts

@@ -5,7 +5,7 @@ import type { Cursor } from './json/cursor'
 import { elements, openBracket, peekByte, quote, skip, string } from './json/cursor'
 import type { Json } from './json/values'
 import { booleanAt, invalid, numberAt, stringAt } from './json/values'
-import type { BodyFacts, Draft } from './peek'
+import type { BodyFacts, Draft } from './body-facts'
 import { peek } from './peek'
 import { readSampling, readStop } from './sampling'
 

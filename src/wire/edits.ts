@@ -2,7 +2,7 @@
 import type { Edit } from './bytes'
 import { decode } from './bytes'
 import type { Span } from './json/cursor'
-import type { BodyFacts } from './peek'
+import type { BodyFacts } from './body-facts'
 
 const closeBrace = 0x7d
 

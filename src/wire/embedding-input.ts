@@ -2,7 +2,7 @@
 import { RouterError } from '../domain/errors'
 import { elements, openBracket, peekByte, quote, skip, string } from './json/cursor'
 import { invalid } from './json/values'
-import type { MemberReader } from './peek'
+import type { MemberReader } from './body-facts'
 
 /** A token is given by its number; it counts as much as the text that it stands for usually has. */
 const bytesPerTokenNumber = 4

@@ -2,7 +2,7 @@ import type { Capability, DialectName, Job } from '../domain/job'
 import { tokensOf } from '../domain/tokens'
 import type { Writable } from '../domain/writable'
 import type { Arrival } from './dialect'
-import type { BodyFacts } from './peek'
+import type { BodyFacts } from './body-facts'
 import { sessionOf } from './session'
 
 const promptBytesOf = ({ textBytes, toolBytes }: BodyFacts): number => textBytes + toolBytes

@@ -2,166 +2,14 @@
  * The facts that routing needs from a request body, found in one pass over its bytes. Nothing is parsed into objects and
  * long strings (pictures, prompts) are jumped over, so the cost does not grow with what a request carries.
  */
-import type { Cursor, Span } from './json/cursor'
-import {
-  elements,
-  finish,
-  members,
-  openBrace,
-  openBracket,
-  peekByte,
-  quote,
-  skip,
-  string,
-  textOf,
-  value,
-} from './json/cursor'
+import type { BodyFacts, Draft, MemberReader, Options, StreamOptions } from './body-facts'
+import type { Cursor } from './json/cursor'
+import { finish, members, openBrace, openBracket, peekByte, quote, skip, string, textOf, value } from './json/cursor'
 import { invalid } from './json/values'
 import { checkModelName } from './model-name'
-
-/** `stream_options` of a body: where its value stands and where `include_usage` does, if it is there. */
-export interface StreamOptions {
-  readonly value: Span
-  readonly isObject: boolean
-  readonly includeUsage?: { readonly value: Span; readonly on: boolean }
-}
-
-/** `options` of a body, an object or null; each member from its name to the end of its value. */
-export interface Options extends Span {
-  readonly members: readonly (Span & { readonly name: string })[]
-}
-
-/** Spans count bytes in `body`. */
-export interface BodyFacts {
-  /** The client's bytes, without a byte order mark. */
-  readonly body: Uint8Array
-  readonly model: string
-  /** Insides of every top-level `model` string: more than one only when a client wrote the member twice. */
-  readonly modelSpans: readonly Span[]
-  readonly stream?: boolean
-  readonly streamOptions?: StreamOptions
-  readonly options?: Options
-  /** `num_ctx` of `options`. */
-  readonly contextTokens?: number
-  /** The value of the top-level `keep_alive`. */
-  readonly keepAlive?: Span
-  readonly thinks: boolean
-  /** Bytes of text as they stand in the JSON: messages, prompt, tool calls. */
-  readonly textBytes: number
-  readonly images: number
-  readonly tools: number
-  readonly toolBytes: number
-  /** The value of the top-level `tools`, where some are offered. */
-  readonly toolsSpan?: Span
-  readonly maxTokens?: number
-  /** Absent when the body has no such member. */
-  readonly messages?: number
-  readonly hasPrompt: boolean
-  readonly promptBytes: number
-  /** What the parts of messages call themselves: `text`, `image_url`, `tool_result`, … */
-  readonly partTypes: ReadonlySet<string>
-  /** Leading system text and first user turn, for telling conversations apart. */
-  readonly opening: { readonly system?: Span; readonly user?: Span }
-}
-
-type Mutable<T> = { -readonly [K in keyof T]: T[K] }
-export type Draft = Omit<Mutable<BodyFacts>, 'modelSpans' | 'opening' | 'model' | 'partTypes'> & {
-  model?: string
-  modelSpans: Span[]
-  readonly partTypes: Set<string>
-  opening: { system?: Span; user?: Span }
-}
+import { countElements, length, messages } from './peek-messages'
 
 const firstOfNull = 0x6e
-
-const length = (span: Span): number => span.end - span.start
-
-const countElements = (cursor: Cursor): number => {
-  if (peekByte(cursor) !== openBracket) {
-    skip(cursor)
-    return 0
-  }
-  let count = 0
-  elements(cursor, () => {
-    skip(cursor)
-    count++
-  })
-  return count
-}
-
-/** Results of tools hold parts of their own, and those of documents too; deeper than this nobody nests them. */
-const maxPartDepth = 8
-
-/** Members of a part that become text of the prompt, beside `text`. */
-const spoken: readonly string[] = ['input', 'thinking']
-
-/** A part of a message: text is measured, pictures are counted. */
-export const part = (cursor: Cursor, draft: Draft, depth = 0): void => {
-  if (peekByte(cursor) !== openBrace || depth > maxPartDepth) {
-    skip(cursor)
-    return
-  }
-  let type = ''
-  let sourceBytes = 0
-  members(cursor, (name) => {
-    if (name === 'content') {
-      content(cursor, draft, depth + 1)
-      return
-    }
-    const isString = peekByte(cursor) === quote
-    const span = skip(cursor)
-    if (name === 'text' && isString) draft.textBytes += length(span) - 2
-    else if (name === 'image_url' && (isString || cursor.bytes[span.start] === openBrace)) draft.images++
-    else if (name === 'type' && isString) type = textOf(cursor, { start: span.start + 1, end: span.end - 1 })
-    else if (name === 'source') sourceBytes = length(span)
-    else if (spoken.includes(name)) draft.textBytes += length(span)
-  })
-  draft.partTypes.add(type)
-  if (sourceBytes === 0) return
-  if (type === 'image') draft.images++
-  else draft.textBytes += sourceBytes
-}
-
-export const content = (cursor: Cursor, draft: Draft, depth = 0): Span => {
-  const byte = peekByte(cursor)
-  if (byte === quote) {
-    const span = string(cursor)
-    draft.textBytes += length(span)
-    return span
-  }
-  if (byte !== openBracket) return skip(cursor)
-  const start = cursor.at
-  elements(cursor, () => part(cursor, draft, depth))
-  return { start, end: cursor.at }
-}
-
-const isSystem = (role: string): boolean => role === 'system' || role === 'developer'
-
-const message = (cursor: Cursor, draft: Draft): void => {
-  if (peekByte(cursor) !== openBrace) throw invalid('Every entry of "messages" must be an object.', 'messages')
-  let role = ''
-  let said: Span | undefined
-  members(cursor, (name) => {
-    if (name === 'role' && peekByte(cursor) === quote) role = textOf(cursor, string(cursor))
-    else if (name === 'content') said = content(cursor, draft)
-    else if (name === 'images') draft.images += countElements(cursor)
-    else if (name === 'tool_calls') draft.textBytes += length(skip(cursor))
-    else skip(cursor)
-  })
-  if (said === undefined || draft.opening.user !== undefined) return
-  if (role === 'user') draft.opening.user = said
-  else if (isSystem(role)) draft.opening.system ??= said
-}
-
-const messages = (cursor: Cursor, draft: Draft): void => {
-  if (peekByte(cursor) !== openBracket) throw invalid('"messages" must be an array.', 'messages')
-  let count = 0
-  elements(cursor, () => {
-    message(cursor, draft)
-    count++
-  })
-  draft.messages = count
-}
 
 const options = (cursor: Cursor, draft: Draft): void => {
   delete draft.contextTokens
@@ -247,9 +95,6 @@ const text = (cursor: Cursor, draft: Draft, name: 'prompt' | 'system'): void => 
   draft.promptBytes = length(span)
   draft.opening.user ??= span
 }
-
-/** Passes the value of a member and notes what matters in it. */
-export type MemberReader = (cursor: Cursor, draft: Draft) => void
 
 /** What each member that matters does; all others are skipped. A member that is written twice counts as its last. */
 const readers: Readonly<Record<string, MemberReader>> = {

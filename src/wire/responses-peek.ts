@@ -3,8 +3,9 @@ import { RouterError } from '../domain/errors'
 import type { Cursor, Span } from './json/cursor'
 import { elements, members, openBrace, openBracket, peekByte, quote, skip, string, textOf, value } from './json/cursor'
 import { invalid } from './json/values'
-import type { BodyFacts, Draft, MemberReader } from './peek'
-import { content, peek } from './peek'
+import type { BodyFacts, Draft, MemberReader } from './body-facts'
+import { peek } from './peek'
+import { content } from './peek-messages'
 import { nothingKept } from './responses-input'
 
 export interface ResponsesFacts {

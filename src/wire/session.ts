@@ -1,7 +1,7 @@
 import { modelKey } from '../domain/job'
 import { encode } from './bytes'
 import type { Span } from './json/cursor'
-import type { BodyFacts } from './peek'
+import type { BodyFacts } from './body-facts'
 
 /**
  * Bytes that are looked at in the system text and in the first user turn. Each has its own share: agents share one long

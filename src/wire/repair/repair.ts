@@ -4,7 +4,7 @@ import type { Arrival } from '../dialect'
 import type { Usage } from '../exchange'
 import type { Json } from '../json/values'
 import { isObject } from '../json/values'
-import type { BodyFacts } from '../peek'
+import type { BodyFacts } from '../body-facts'
 import { repairArguments } from './arguments'
 
 export interface Repair {
