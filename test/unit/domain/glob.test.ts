@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'bun:test'
 import fc from 'fast-check'
 import { globKey, isMoreSpecific, matchesGlob } from '../../../src/domain/glob'
+import { startWatch } from '../../support/stopwatch'
 
 test.each([
   ['claude-*', 'claude-sonnet-4', true],
@@ -36,10 +37,10 @@ test('any text with stars put into it, or for parts of it, covers the text', () 
 })
 
 test('many stars cost no more than pattern times text', () => {
-  const began = performance.now()
+  const taken = startWatch()
 
   expect(matchesGlob(`${'a*'.repeat(60)}b`, 'a'.repeat(5_000))).toBe(false)
-  expect(performance.now() - began).toBeLessThan(200)
+  expect(taken()).toBeLessThan(200)
 })
 
 describe('of two patterns', () => {
