@@ -7,9 +7,14 @@ export const untilIdleMs = ({ flow, ports, startedAt }: RequestContext): number 
   return Math.max(1, Math.min(limit, last + limit - ports.now()))
 }
 
+/** Minutes of work, told about every few seconds: neither silent nor as long as an answer may be. */
+export const isVideo = ({ job }: RequestContext): boolean => job.needs.includes('video')
+
 /** ms until the answer has taken as long as any may. */
-export const untilTotalMs = ({ ports, startedAt }: RequestContext): number => {
-  const limit = ports.config.limits.totalTimeoutMs ?? Number.POSITIVE_INFINITY
+export const untilTotalMs = (context: RequestContext): number => {
+  const { ports, startedAt } = context
+  const { totalTimeoutMs = Number.POSITIVE_INFINITY, videoTimeoutMs } = ports.config.limits
+  const limit = isVideo(context) ? videoTimeoutMs : totalTimeoutMs
   return Math.max(1, startedAt + limit - ports.now())
 }
 

@@ -7,6 +7,7 @@ import { nodeOfPair, pairOf } from '../../src/placement/filters/failed-before'
 import type { Api } from '../flat'
 import { address, type RequestEvent } from '../protocol'
 import type { RequestContext } from './context'
+import { isVideo } from './deadlines'
 
 type RequestApi = Api<RequestEvent>
 type Of<T extends RequestEvent['type']> = Extract<RequestEvent, { type: T }>
@@ -318,7 +319,10 @@ export const actions: Readonly<Record<string, Action>> = {
   capTotal: (context) => {
     const { flow, ports, job, firstByteMs } = context
     const elapsedMs = ports.now() - context.startedAt
-    const message = `The answer took longer than ${Math.round(elapsedMs / 1000)} s (limits.total_timeout).`
+    const seconds = Math.round(elapsedMs / 1000)
+    const message = isVideo(context)
+      ? `The video took longer than ${seconds} s (limits.video_timeout).`
+      : `The answer took longer than ${seconds} s (limits.total_timeout).`
     context.bytes = flow?.bytes ?? 0
     if (firstByteMs === undefined) {
       fail(context, new RouterError('upstream_timeout', message), 'failed')

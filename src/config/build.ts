@@ -82,6 +82,7 @@ export const buildConfig = (
       firstTokenTimeoutMs: limits.first_token_timeout,
       streamIdleTimeoutMs: limits.stream_idle_timeout,
       ...(limits.total_timeout === undefined ? {} : { totalTimeoutMs: limits.total_timeout }),
+      videoTimeoutMs: limits.video_timeout,
       connectionIdleMs: limits.connection_idle,
     },
     health: {

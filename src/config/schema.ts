@@ -160,6 +160,7 @@ const limits = table(
     first_token_timeout: duration('10m'),
     stream_idle_timeout: duration('2m'),
     total_timeout: optional(duration()),
+    video_timeout: duration('2h'),
     connection_idle: duration('15s', { min: '0s' }),
   },
   ['prompt_tokens'],

@@ -100,6 +100,8 @@ export interface Config {
     readonly streamIdleTimeoutMs: number
     /** From sending to the last byte; absent: an answer may take as long as it flows. */
     readonly totalTimeoutMs?: number
+    /** The same of a video, whose node tells how it stands for as long as it likes. */
+    readonly videoTimeoutMs: number
     /** An idle connection to a node is not reused after this. */
     readonly connectionIdleMs: number
   }

@@ -43,6 +43,7 @@ export const testConfig = (change: { [K in keyof Config]?: Partial<Config[K]> } 
       loadTimeoutMinMs: 300_000,
       firstTokenTimeoutMs: 600_000,
       streamIdleTimeoutMs: 120_000,
+      videoTimeoutMs: 7_200_000,
       connectionIdleMs: 15_000,
     },
     health: {
