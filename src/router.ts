@@ -158,6 +158,7 @@ export const openRouter = async (
     fleet,
     decisions,
     usage,
+    videos: store.videos,
     dialects,
     exchanges,
     manage: createManage({ gateway, exchanges, journal, clock }),

@@ -358,13 +358,10 @@ export const actions: Readonly<Record<string, Action>> = {
       return
     }
     const { flow, ports } = context
-    ports.gateway.cut(context.job.id, {
-      class: 'truncated',
-      message,
-      bytes: flow?.bytes ?? 0,
-      elapsedMs: ports.now() - context.startedAt,
-    })
-    context.bytes = flow?.bytes ?? 0
+    const bytes = flow?.bytes ?? 0
+    const elapsedMs = ports.now() - context.startedAt
+    ports.gateway.cut(context.job.id, { class: 'truncated', message, bytes, elapsedMs }, reason === 'draining')
+    context.bytes = bytes
     context.ending = { end: 'incomplete', status: 200, code: error.code, message }
   },
   release: (context, _event, api) => release(context, api),

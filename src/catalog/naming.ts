@@ -111,5 +111,5 @@ export const namedGateway = (gateway: NodeGateway, naming: Naming): NodeGateway 
     const model = naming.local(call.node.name, call.model)
     return gateway.forward(model === call.model ? call : { ...call, model }, listener, signal)
   },
-  cut: (request, failure) => gateway.cut(request, failure),
+  cut: (...cut) => gateway.cut(...cut),
 })

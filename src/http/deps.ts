@@ -5,6 +5,7 @@ import type { Decisions } from '../ports/decisions'
 import type { Fleet } from '../ports/fleet'
 import type { Random } from '../ports/random'
 import type { UsageBook } from '../ports/usage'
+import type { VideoStore } from '../ports/videos'
 import type { Dialect } from '../wire/dialect'
 import type { Exchanges } from '../wire/exchange'
 import type { CountOnNode } from '../wire/token-count'
@@ -27,6 +28,8 @@ export interface ServerDeps {
   readonly decisions: Decisions
   /** What each key used. */
   readonly usage: UsageBook
+  /** Which node has which video. */
+  readonly videos: VideoStore
   readonly dialects: readonly Dialect[]
   /** Shared with the node gateway: the bytes of the calls that wait for an answer, by request id. */
   readonly exchanges: Exchanges

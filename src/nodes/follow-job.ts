@@ -68,9 +68,9 @@ const stateOf = async (id: string, ask: Ask, signal: AbortSignal): Promise<Job |
 }
 
 /** A reply that lasts until the job is over. */
-const following = (begun: Job, ask: Ask, api: JobApi, request: AbortSignal): UpstreamReply => {
+const following = (begun: Job, ask: Ask, api: JobApi, request: UpstreamSend): UpstreamReply => {
   const given = new AbortController()
-  const signal = AbortSignal.any([request, given.signal])
+  const signal = AbortSignal.any([request.signal, given.signal])
   let next: Job | undefined = begun
   let isOver = isFinal(begun)
   let pauseMs = api.firstPollMs
@@ -79,13 +79,14 @@ const following = (begun: Job, ask: Ask, api: JobApi, request: AbortSignal): Ups
     if (isOver) return
     isOver = true
     given.abort()
+    if (request.sender?.isLeft) return
     // Nobody is left to hear what becomes of this call.
     void ask(api.cancel.method, api.cancel.path, AbortSignal.timeout(CANCEL_TIMEOUT_MS))
       .then(readAll)
       .catch(() => {})
   }
-  request.addEventListener('abort', abandon, { once: true })
-  if (request.aborted) abandon()
+  request.signal.addEventListener('abort', abandon, { once: true })
+  if (request.signal.aborted) abandon()
 
   const poll = async (): Promise<Job> => {
     for (let failed = 0; failed < FAILED_POLLS; failed += 1) {
@@ -114,7 +115,8 @@ const following = (begun: Job, ask: Ask, api: JobApi, request: AbortSignal): Ups
 
 /**
  * Submits a job and stays with it until it is over, so that its slot is taken for as long as the engine works on it. The
- * reply is what the node says of the job, one JSON document a line, each also a sign of life. Giving up cancels the job.
+ * reply is what the node says of the job, one JSON document a line, each also a sign of life. Giving up cancels the job,
+ * unless its sender leaves it.
  */
 export const followJob =
   (api: JobApi) =>
@@ -128,7 +130,7 @@ export const followJob =
     const { 'content-type': _, ...headers } = request.headers
     const ask: Ask = (method, path, signal) =>
       upstream.send({ url: `${job}${path}`, method, headers, body: nothing, connectTimeoutMs, signal })
-    return following(begun, ask, api, request.signal)
+    return following(begun, ask, api, request)
   }
 
 /** Of servers with OpenAI's `/v1/videos`. */

@@ -97,7 +97,7 @@ export const createGateway = (deps: GatewayDeps): NodeGateway => {
       return relay.flow
     },
 
-    cut: (request, failure) => relays.get(request)?.cut(failure),
+    cut: (request, failure, isLeft) => relays.get(request)?.cut(failure, isLeft),
   }
 }
 

@@ -52,6 +52,7 @@ class ReplyTiming implements Timing {
 export class Relay implements UpstreamSender {
   readonly call: Call
   readonly flow: Flow
+  isLeft = false
 
   readonly #options: RelayOptions
   readonly #timing: Timing
@@ -99,8 +100,10 @@ export class Relay implements UpstreamSender {
   }
 
   /** Ends the client's body with the dialect's in-band error; before the first byte, the attempt as failed. */
-  cut(failure: Failure): void {
-    if (!this.#isOver) this.#failOrBreakOff(failure)
+  cut(failure: Failure, isLeft = false): void {
+    if (this.#isOver) return
+    this.isLeft = isLeft
+    this.#failOrBreakOff(failure)
   }
 
   async #carry(reply: UpstreamReply): Promise<void> {

@@ -25,6 +25,8 @@ export interface UpstreamSend {
 
 /** Who sends a request and listens to its signal anyway: one listener then does for both. */
 export interface UpstreamSender {
+  /** Closing the answer does not end the work that the node goes on with by itself. */
+  readonly isLeft?: boolean
   /**
    * Told right before the request is written. `isReused`: its connection has carried another before. From now on the
    * sender has to close the answer when the signal fires, even before its head is there.

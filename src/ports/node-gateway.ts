@@ -80,8 +80,11 @@ export interface NodeGateway {
   unload(node: NodeDescription, model: string, signal: AbortSignal): Promise<void>
   /** Sends the request's exchange to the node. Aborting the signal closes the upstream connection. */
   forward(call: Call, listener: ReplyListener, signal: AbortSignal): Flow
-  /** After the first byte: ends the client's body with the dialect's in-band error. */
-  cut(request: string, failure: Failure): void
+  /**
+   * After the first byte: ends the client's body with the dialect's in-band error. What the node goes on with after it has
+   * answered (a video) is given up as well, unless it `isLeft` to be asked for by the next process.
+   */
+  cut(request: string, failure: Failure, isLeft?: boolean): void
 }
 
 /** A call to a node that failed, with its class for labels and records. */

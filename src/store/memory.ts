@@ -6,6 +6,7 @@ import type { TokenRatio } from '../learning/token-ratio'
 import type { Clock } from '../ports/clock'
 import type { KeyUsage } from '../ports/usage'
 import type { Lineage } from '../ports/identities'
+import type { KeptVideo } from '../ports/videos'
 import { MAX_LIST, type Store } from './store'
 
 export interface MemoryStoreOptions {
@@ -30,6 +31,7 @@ export const openMemoryStore = (options: MemoryStoreOptions): Store => {
   const identities = new Map<string, Lineage>()
 
   const usage = new Map<string, KeyUsage>()
+  const videos = new Map<string, KeptVideo>()
 
   const isKept = (record: DecisionRecord): boolean => record.at >= clock.now() - options.keepTracesMs
 
@@ -84,6 +86,11 @@ export const openMemoryStore = (options: MemoryStoreOptions): Store => {
     usage: {
       load: () => [...usage.values()],
       save: (row) => void usage.set(`${row.key}\0${row.day}`, row),
+    },
+    videos: {
+      load: () => [...videos.values()],
+      save: (video) => void videos.set(video.id, video),
+      forget: (id) => void videos.delete(id),
     },
     trouble: () => ({ lost: 0 }),
     close: () => undefined,

@@ -67,6 +67,11 @@ const MIGRATIONS: readonly string[] = [
    DROP INDEX decisions_ended;
    DROP INDEX decisions_at;
    CREATE INDEX decisions_at ON decisions (at, model, node, ended);`,
+  `CREATE TABLE videos (
+     id TEXT PRIMARY KEY,
+     begun_at REAL NOT NULL,
+     video TEXT NOT NULL
+   ) STRICT, WITHOUT ROWID;`,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -7,6 +7,7 @@ import { identitiesTable } from './sqlite-identities'
 import { learnedTables } from './sqlite-learned'
 import { recordsTable } from './sqlite-records'
 import { usageTable } from './sqlite-usage'
+import { videosTable } from './sqlite-videos'
 import { MAX_LIST, type Store } from './store'
 import { SlotMap } from '../domain/slot-map'
 
@@ -45,6 +46,7 @@ export const openStore = (options: StoreOptions): Store => {
   const learned = learnedTables(database)
   const usage = usageTable(database)
   const identities = identitiesTable(database)
+  const videos = videosTable(database)
   /** Settled and not on disk yet, oldest save first; their JSON is made with the batch, when no request waits for it. */
   const pending = new SlotMap<DecisionRecord>()
   let flushTimer: unknown
@@ -57,6 +59,7 @@ export const openStore = (options: StoreOptions): Store => {
     learned.write(now)
     usage.write()
     identities.write()
+    videos.write()
   })
 
   /** Whether everything of the batch is on disk. */
@@ -73,6 +76,7 @@ export const openStore = (options: StoreOptions): Store => {
     learned.written()
     usage.forget()
     identities.forget()
+    videos.forget()
     return true
   }
 
@@ -149,6 +153,17 @@ export const openStore = (options: StoreOptions): Store => {
       load: () => attempt(usage.load) ?? [],
       save: (row) => {
         usage.remember(row)
+        schedule(FLUSH_EVERY_MS)
+      },
+    },
+    videos: {
+      load: () => attempt(videos.load) ?? [],
+      save: (video) => {
+        videos.remember(video.id, video)
+        schedule(FLUSH_EVERY_MS)
+      },
+      forget: (id) => {
+        videos.remember(id, undefined)
         schedule(FLUSH_EVERY_MS)
       },
     },

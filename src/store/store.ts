@@ -3,6 +3,7 @@ import type { Learned } from '../learning/learned'
 import type { Decisions } from '../ports/decisions'
 import type { KeyUsage } from '../ports/usage'
 import type { IdentityStore } from '../ports/identities'
+import type { VideoStore } from '../ports/videos'
 
 /** What outlives a request, and with SQLite the process: settled decision records and learned means. */
 export interface Store extends Decisions {
@@ -24,6 +25,8 @@ export interface Store extends Decisions {
     /** Takes the row of a day that changed; the latest is written with the next batch. */
     save(row: KeyUsage): void
   }
+  /** Videos that were begun; written with the next batch. */
+  readonly videos: VideoStore
   /** Records and learned rows that could not be written, and why the last time. */
   trouble(): { readonly lost: number; readonly message?: string }
   /** Writes what is pending and ends. Nothing may be saved afterwards. */

@@ -1,12 +1,15 @@
 /** What is asked about a video of the node that made it. */
 import type { Job } from '../domain/job'
+import { concat, decode, encode } from './bytes'
 import type { Arrival } from './dialect'
 import type { Exchange, NodeDialect, ReplyTransform, UpstreamRequest } from './exchange'
 import { gathered } from './gathered'
+import type { Json } from './json/values'
 import { isObject } from './json/values'
 import { mediaJob } from './media'
 import { commonOf } from './openai-side'
 import { relayBytes } from './relay/bytes'
+import { type AskedVideo, videoStateOf } from './video-states'
 
 export interface VideoAtNode {
   /** The node's own id of it. */
@@ -27,6 +30,42 @@ const bare = (method: UpstreamRequest['method'], path: string, dialect: NodeDial
   dialect,
   stream: false,
 })
+
+/** One word on how it stands. That it failed is an answer like any other. */
+const standing = (dialect: NodeDialect, asked: AskedVideo): ReplyTransform => {
+  const pieces: Uint8Array[] = []
+  let state: Json | undefined
+  let isOver = false
+  return {
+    contentType: 'application/json',
+    push(chunk) {
+      pieces.push(chunk)
+      return undefined
+    },
+    end() {
+      isOver = true
+      state = videoStateOf(decode(concat(pieces)), dialect, asked)
+      return state && encode(JSON.stringify(state))
+    },
+    begun: () => state !== undefined,
+    complete: () => state !== undefined,
+    problem: () => (isOver && !state ? { message: 'The node told nothing of the video.' } : undefined),
+    usage: () => ({}),
+  }
+}
+
+/** Asks once how a video stands that nobody follows. */
+export const videoStanding = (arrival: Arrival, video: VideoAtNode, asked: AskedVideo): Exchange => {
+  const id = encodeURIComponent(video.id)
+  return {
+    ...commonOf(jobOf('openai.video_status', arrival, video)),
+    request: () =>
+      video.dialect === 'sdcpp'
+        ? bare('GET', `/sdcpp/v1/jobs/${id}`, 'sdcpp')
+        : bare('GET', `/v1/videos/${id}`, 'openai'),
+    reply: ({ dialect }) => standing(dialect, asked),
+  }
+}
 
 /** stable-diffusion.cpp keeps the video as text within the job. */
 const unpacked = (): ReplyTransform => {
@@ -69,9 +108,15 @@ const agreed = (): ReplyTransform => ({
   usage: () => ({}),
 })
 
-/** `DELETE /v1/videos/ID` of a node that keeps what it made. */
-export const videoDeletion = (arrival: Arrival, video: VideoAtNode): Exchange => ({
-  ...commonOf(jobOf('openai.video_deletion', arrival, video)),
-  request: () => bare('DELETE', `/v1/videos/${encodeURIComponent(video.id)}`, 'openai'),
-  reply: agreed,
-})
+/** `DELETE /v1/videos/ID`; stable-diffusion.cpp keeps nothing that could be deleted, but may still be at work. */
+export const videoDeletion = (arrival: Arrival, video: VideoAtNode): Exchange => {
+  const id = encodeURIComponent(video.id)
+  return {
+    ...commonOf(jobOf('openai.video_deletion', arrival, video)),
+    request: () =>
+      video.dialect === 'sdcpp'
+        ? bare('POST', `/sdcpp/v1/jobs/${id}/cancel`, 'sdcpp')
+        : bare('DELETE', `/v1/videos/${id}`, 'openai'),
+    reply: agreed,
+  }
+}

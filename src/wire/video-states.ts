@@ -48,7 +48,8 @@ const fromSd = ({ id, status, created, completed, error }: Json, asked: AskedVid
     error: isObject(error) ? error : null,
   })
 
-const read = (data: string, dialect: NodeDialect, asked: AskedVideo): Json | undefined => {
+/** How a node says that a video stands; undefined when it says nothing of one. */
+export const videoStateOf = (data: string, dialect: NodeDialect, asked: AskedVideo): Json | undefined => {
   const json = parseReply(data)
   if (typeof json?.id !== 'string') return undefined
   return (dialect === 'sdcpp' ? fromSd : fromOpenAi)(json, asked)
@@ -62,7 +63,7 @@ export const videoStates = (dialect: NodeDialect, asked: AskedVideo): ReplyTrans
 
   const write = (frames: readonly Frame[]): Uint8Array | undefined => {
     const lines = frames.map(({ data }) => {
-      const state = read(data, dialect, asked)
+      const state = videoStateOf(data, dialect, asked)
       if (state) last = state
       else isOdd = true
       return state ? `${JSON.stringify(state)}\n` : ''

@@ -200,6 +200,7 @@ export const host = (setup: Setup = {}) => {
           .slice(0, limit),
     },
     usage: { of: () => [] },
+    videos: { load: () => [], save: () => {}, forget: () => {} },
     manage: async () => json({ ok: true }),
     dialects: setup.dialects ?? [
       stubDialect('openai', '/v1/chat/completions', arrivals),

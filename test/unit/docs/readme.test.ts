@@ -54,7 +54,8 @@ describe('the pages beside the README', () => {
   })
 
   test('have every path of the API', () => {
-    const deps = { dialects, clock: { now: () => 0 }, config: {} } as unknown as ServerDeps
+    const videos = { load: () => [] }
+    const deps = { dialects, clock: { now: () => 0 }, config: {}, videos } as unknown as ServerDeps
     const text = section('## Paths', textOf('docs/api.md'))
     const spelled = createRoutes(deps).map(({ path }) => path.replace('/:id/', '/NAME/').replace(/\/\*$/, '/'))
     // The verbs on nodes share a row.

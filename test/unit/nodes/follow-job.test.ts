@@ -33,6 +33,7 @@ const nodeWith = (...answers: readonly Answer[]) => {
     return { status: answer?.status ?? 500, headers: {}, read, close: () => {} }
   }
   const client = new AbortController()
+  const sender = { isLeft: false, sending: () => {} }
   const request = {
     url: 'http://node/make',
     method: 'POST',
@@ -40,8 +41,9 @@ const nodeWith = (...answers: readonly Answer[]) => {
     body: new Uint8Array(0),
     connectTimeoutMs: 1_000,
     signal: client.signal,
+    sender,
   } as const
-  return { calls, client, follow: () => follow(request, { send } as unknown as UpstreamClient) }
+  return { calls, client, sender, follow: () => follow(request, { send } as unknown as UpstreamClient) }
 }
 
 const statesOf = async (reply: UpstreamReply): Promise<unknown[]> => {
@@ -98,4 +100,16 @@ test('a request that is aborted cancels its job once, one that is over cancels n
   await statesOf(await over.follow())
   over.client.abort()
   expect(over.calls.filter((call) => call.endsWith('/cancel'))).toEqual([])
+})
+
+test('a job that its sender leaves to the next process is not cancelled', async () => {
+  const node = nodeWith(begun, working)
+  const reply = await node.follow()
+  await reply.read()
+  node.sender.isLeft = true
+  reply.close()
+  node.client.abort()
+
+  expect(node.calls.filter((call) => call.endsWith('/cancel'))).toEqual([])
+  expect(await reply.read()).toBeUndefined()
 })

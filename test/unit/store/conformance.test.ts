@@ -170,6 +170,28 @@ for (const [kind, open] of Object.entries(kinds)) {
       store.close()
     })
 
+    test('videos come back, what became of each, the oldest first, without those that were forgotten', () => {
+      const { store, rest } = setUp()
+      const video = (id: string, begunAt: number, status = 'queued') => ({
+        id,
+        begunAt,
+        node: 'rig',
+        at: { id: 'v1', dialect: 'openai', model: 'm' },
+        key: 'me',
+        state: { status },
+      })
+      store.videos.save(video('a', 1))
+      store.videos.save(video('b', 2))
+      store.videos.save(video('c', 3))
+      rest()
+      store.videos.save(video('a', 1, 'completed'))
+      store.videos.forget('b')
+      rest()
+
+      expect(store.videos.load()).toEqual([video('a', 1, 'completed'), video('c', 3)])
+      store.close()
+    })
+
     test('closing leaves no timer behind', () => {
       const { clock, store, settledRecord } = setUp()
       store.save(settledRecord('req_1'))
