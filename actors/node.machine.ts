@@ -46,7 +46,7 @@ export const nodeMachine = setup({
       const failure = failureOf(event)
       return failure !== undefined && isOutOfReach(failure)
     },
-    countsAgainstNode: ({ context, event }) => counts(context, event),
+    countsAgainstNode: ({ event }) => counts(event),
     wasInnocent: ({ context, event }) => {
       if (event.type !== 'attempt.forgiven') return false
       const left = failuresWithout(context, event.message)
@@ -58,7 +58,7 @@ export const nodeMachine = setup({
     isRuntimeSpent: ({ context, event }) =>
       isRuntime(event) && restartsAfter(context.runtimeRestarts, context.now(), RUNTIME_INTENSITY) === undefined,
     opensBreaker: ({ context, event }) =>
-      counts(context, event) &&
+      counts(event) &&
       failuresWithin(context.failures, context.now(), context.health.breakerWindowMs) + 1 >=
         context.health.breakerFailures,
   },

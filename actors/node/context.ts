@@ -50,10 +50,10 @@ export const failureOf = (event: Heard): Failure | undefined =>
   event.type === 'attempt.failed' ? event.failure : undefined
 
 /** The breaker counts it. */
-export const counts = ({ node }: NodeContext, event: Heard): boolean =>
+export const counts = (event: Heard): boolean =>
   event.type === 'attempt.failed' &&
   countsAgainstNode(event.failure) &&
-  (event.lane === undefined || !isOfLaneOnly(event.failure, node.kind, event.lane))
+  (event.lane === undefined || !isOfLaneOnly(event.failure, event.lane))
 
 export const messageOf = (error: unknown): string => (error instanceof Error ? error.message : String(error))
 export const wedgedReason = (count: number): string =>

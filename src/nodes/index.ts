@@ -3,7 +3,7 @@ import type { NodeAdapter } from './adapter'
 import { a1111 } from './a1111'
 import { sendWithVideos } from './follow-job'
 import { koboldcpp } from './koboldcpp'
-import { watchingLanes } from './lane-watch'
+import { createLaneWatch } from './lane-watch'
 import { createLlamacpp } from './llamacpp'
 import { llamaswap } from './llamaswap'
 import { createLmstudio } from './lmstudio'
@@ -15,6 +15,9 @@ import { sglang } from './sglang'
 import { vllm } from './vllm'
 import { whispercpp } from './whispercpp'
 
+/** One for all of them: a request may be tried on servers of several kinds. */
+const watchingLanes = createLaneWatch()
+
 /** Every kind of node. One of each serves the whole process: what they remember is keyed by server. */
 export const adapters: Readonly<Record<NodeKind, NodeAdapter>> = {
   ollama: createOllama(),
@@ -25,9 +28,9 @@ export const adapters: Readonly<Record<NodeKind, NodeAdapter>> = {
   sglang,
   koboldcpp: watchingLanes(koboldcpp),
   mlx,
-  whispercpp,
+  whispercpp: watchingLanes(whispercpp),
   sdcpp: watchingLanes(sdcpp),
-  a1111,
+  a1111: watchingLanes(a1111),
   openai: watchingLanes(openai),
 }
 

@@ -25,6 +25,8 @@ export interface UpstreamSend {
 
 /** Who sends a request and listens to its signal anyway: one listener then does for both. */
 export interface UpstreamSender {
+  /** The client's request, which may be sent to several nodes one after the other. */
+  readonly call?: { readonly request: string }
   /** Closing the answer does not end the work that the node goes on with by itself. */
   readonly isLeft?: boolean
   /**

@@ -1,7 +1,6 @@
 import type { Failure } from '../domain/facts'
 import type { Lane } from '../domain/job'
-import { hasLane, isMediaLane } from '../domain/lanes'
-import type { NodeKind } from '../domain/node'
+import { isMediaLane } from '../domain/lanes'
 
 /**
  * The breaker counts what the node did wrong: broken connections, its own 5xx, broken streams. Overload, the client's
@@ -19,11 +18,11 @@ const isAnswer = ({ class: kind, status }: Failure): boolean =>
   kind === 'error_event' || (kind === 'status' && status === 500)
 
 /**
- * What a server that chats answers about pictures, sound or video. Only that lane is left alone for it: otherwise a client
- * could take away everybody's chat with a few wishes for pictures that fail.
+ * What a server answers about pictures, sound or video. Only that lane is left alone for it, and by rules of its own:
+ * otherwise a client could take a server away from everybody with a few wishes that fail.
  */
-export const isOfLaneOnly = ({ class: kind, status = 0 }: Failure, node: NodeKind, lane: Lane): boolean =>
-  isMediaLane(lane) && hasLane(node, 'text') && (kind === 'error_event' || (kind === 'status' && status >= 500))
+export const isOfLaneOnly = ({ class: kind, status = 0 }: Failure, lane: Lane): boolean =>
+  isMediaLane(lane) && (kind === 'error_event' || (kind === 'status' && status >= 500))
 
 /** Two nodes failed on a request with the very same words: it is the request that is wrong, and neither of them. */
 export const isSameFault = (first: Failure, second: Failure): boolean =>

@@ -62,9 +62,18 @@ export const picture = Buffer.from('not really a picture').toString('base64')
 export const openaiMedia = (models: readonly string[], answer: Answer): MediaServer =>
   serve({ '/v1/models': () => Response.json({ data: models.map((id) => ({ id })) }) }, answer)
 
-export const whisperServer = (options: { readonly text?: string; readonly gate?: Promise<void> } = {}): MediaServer =>
+interface WhisperOptions {
+  readonly text?: string
+  readonly gate?: Promise<void>
+  /** A file that it fails on. */
+  readonly deafTo?: string
+}
+
+export const whisperServer = (options: WhisperOptions = {}): MediaServer =>
   serve({ '/health': () => Response.json({ status: 'ok' }) }, async ({ form }) => {
     await options.gate
+    if (options.deafTo !== undefined && form.file?.startsWith(options.deafTo))
+      return Response.json({ error: 'FFmpeg conversion failed.' }, { status: 500 })
     const text = options.text ?? 'hello'
     return form.response_format === 'srt' ? new Response(`1\n${text}\n`) : Response.json({ text })
   })
