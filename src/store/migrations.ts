@@ -72,6 +72,8 @@ const MIGRATIONS: readonly string[] = [
      begun_at REAL NOT NULL,
      video TEXT NOT NULL
    ) STRICT, WITHOUT ROWID;`,
+  // What is looked for is what went wrong, and that is rare: a completed request is no part of it and costs nothing.
+  `CREATE INDEX decisions_uncompleted ON decisions (ended, at, model, node) WHERE ended <> 'completed';`,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

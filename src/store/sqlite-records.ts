@@ -16,8 +16,9 @@ const recordIn = ({ record }: Row): DecisionRecord => JSON.parse(record) as Deci
  *
  * Rows are appended as they come, and so are the entries of its indexes as long as ids grow with time: a batch then
  * changes a few pages at the end of each. The one index by time holds every column that lists filter by, so that a filter
- * that matches little is answered by walking it, newest first, without reading the records in between. Only the client's
- * own ids, which most records lack and which match one each, have an index of their own.
+ * that matches little is answered by walking it, newest first, without reading the records in between. An index of their
+ * own have only the client's ids, which most records lack and which match one each, and what did not complete, which is
+ * asked for most and found least (30 ms in 200 000 records by walking, 0.2 ms so).
  */
 export const recordsTable = (database: Database) => {
   const insert = database.query(
@@ -52,7 +53,10 @@ export const recordsTable = (database: Database) => {
         ['client_request_id', clientRequestId],
       ]
       const used = filters.flatMap(([column, value]) => (value === undefined ? [] : [{ column, value }]))
-      const where = used.length === 0 ? '' : `WHERE ${used.map(({ column }) => `${column} = ?`).join(' AND ')}`
+      const terms = used.map(({ column }) => `${column} = ?`)
+      // Word for word as in the index, else it is not used.
+      if (end !== undefined && end !== 'completed') terms.push("ended <> 'completed'")
+      const where = terms.length === 0 ? '' : `WHERE ${terms.join(' AND ')}`
       return database
         .query<Row, (string | number)[]>(`SELECT record FROM decisions ${where} ORDER BY at DESC LIMIT ?`)
         .all(...used.map(({ value }) => value), limit)

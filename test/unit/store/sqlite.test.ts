@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { afterAll, expect, test } from 'bun:test'
+import { afterAll, expect, spyOn, test } from 'bun:test'
 import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
@@ -8,6 +8,7 @@ import { MAX_PAIRS } from '../../../src/learning/learned'
 import { createSamples } from '../../../src/learning/service-times'
 import { migrate, SCHEMA_VERSION } from '../../../src/store/migrations'
 import { openStore } from '../../../src/store/sqlite'
+import { recordsTable } from '../../../src/store/sqlite-records'
 import { outcome, record } from '../observe/builders'
 import { manualClock } from './manual-clock'
 
@@ -294,7 +295,7 @@ test('records of an earlier version are found by id, client id, filter and time,
   store.close()
 })
 
-test('a record costs three index entries at most, and filters read no record that they leave out', () => {
+test('a record that completed costs three index entries at most, and filters read no record that they leave out', () => {
   const path = newPath()
   openAt(path).close()
   const database = new Database(path)
@@ -307,8 +308,30 @@ test('a record costs three index entries at most, and filters read no record tha
   expect(namesOf('PRAGMA index_list(decisions)').toSorted()).toEqual([
     'decisions_at',
     'decisions_client',
+    'decisions_uncompleted',
     'sqlite_autoindex_decisions_1',
   ])
   expect(namesOf('PRAGMA index_info(decisions_at)')).toEqual(['at', 'model', 'node', 'ended'])
+  expect(namesOf('PRAGMA index_info(decisions_uncompleted)')).toEqual(['ended', 'at', 'model', 'node'])
+  database.close()
+})
+
+test('what did not complete is found without walking over what did', () => {
+  const path = newPath()
+  const store = openAt(path)
+  store.save(settled('req_done'))
+  store.save({ ...settled('req_failed'), outcome: { ...outcome({ end: 'failed' }), totalMs: 1 } })
+  store.close()
+  const database = new Database(path)
+  const table = recordsTable(database)
+  const asked = spyOn(database, 'query')
+
+  expect(table.list({ end: 'failed', limit: 5 }).map(({ id }) => id)).toEqual(['req_failed'])
+
+  const [sql] = asked.mock.calls.at(-1) ?? []
+  asked.mockRestore()
+  const plan = database.query<{ detail: string }, [string, number]>(`EXPLAIN QUERY PLAN ${sql}`).all('failed', 5)
+  expect(plan.map(({ detail }) => detail)).toEqual(['SEARCH decisions USING INDEX decisions_uncompleted (ended=?)'])
+  expect(table.list({ end: 'completed', limit: 5 }).map(({ id }) => id)).toEqual(['req_done'])
   database.close()
 })
