@@ -133,6 +133,7 @@ export const openRouter = async (
       return config.limits
     },
     instance,
+    isRemembered: config.state.backend !== 'memory',
   })
   fleet = startFleet(
     first,

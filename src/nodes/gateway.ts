@@ -25,6 +25,8 @@ export interface GatewayDeps {
   readonly limits: { readonly connectTimeoutMs: number }
   /** This router's own id, by which it recognises a request that went in a circle. */
   readonly instance: string
+  /** The next process knows what is left to a node; else nothing is. */
+  readonly isRemembered?: boolean
 }
 
 const REMEMBERED_NODES = 2_000
@@ -97,7 +99,7 @@ export const createGateway = (deps: GatewayDeps): NodeGateway => {
       return relay.flow
     },
 
-    cut: (request, failure, isLeft) => relays.get(request)?.cut(failure, isLeft),
+    cut: (request, failure, isLeft) => relays.get(request)?.cut(failure, isLeft === true && deps.isRemembered === true),
   }
 }
 

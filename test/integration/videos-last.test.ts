@@ -3,7 +3,9 @@ import { mkdtempSync, rmSync } from 'node:fs'
 import { readFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import type { Config } from '../../src/domain/config'
 import type { NodeKind } from '../../src/domain/node'
+import { until } from '../support/fakes'
 import { withMedia } from '../support/media-router'
 import { type MediaServer, openaiMedia, sdVideoServer, videoServer } from '../support/media-servers'
 import { type Bench, withRouter } from '../support/router'
@@ -37,10 +39,11 @@ const restarted = async (
   [kind, server]: readonly [NodeKind, MediaServer],
   before: (bench: Bench) => Promise<unknown>,
   after: (bench: Bench, folder: string) => Promise<unknown>,
+  backend: Config['state']['backend'] = 'sqlite',
 ): Promise<void> => {
   const folder = mkdtempSync(join(tmpdir(), 'fleet-videos-'))
   const setup = {
-    state: { backend: 'sqlite', path: folder },
+    state: { backend, path: folder },
     describe: () => ({ kind, url: server.url, maxConcurrency: 1 }),
   } as const
   try {
@@ -225,3 +228,19 @@ test.each([
     )
   },
 )
+
+test('with state.backend = "memory" nothing is remembered, so a shutdown gives the video up', async () => {
+  const node = videoServer('sora', ['in_progress'])
+  let video: Video = {}
+  await restarted(
+    ['openai', node],
+    async (bench) => {
+      video = await begin(bench, 'sora')
+    },
+    async ({ url }) => {
+      await until(() => node.calls.some(({ method }) => method === 'DELETE'))
+      expect((await fetch(`${url}/v1/videos/${video.id}`)).status).toBe(404)
+    },
+    'memory',
+  )
+})
