@@ -30,7 +30,8 @@ const WHEN: Readonly<Record<ReachingCode, string>> = {
   upstream_rejected: 'The node refused the request; its own status from 400 to 499 is kept, any other is 502.',
   upstream_failed: 'Every node that was tried failed.',
   upstream_timeout: 'A node was silent for longer than its limit; the message names the limit.',
-  no_capacity: 'Some node could serve it, and none can now.',
+  no_capacity:
+    'Some node could serve it, and none can now; or the bodies of all requests have reached `server.max_buffered_mb`.',
   deadline_exceeded: 'The deadline of the request passed.',
   draining: 'The router is about to stop.',
   loop_detected: 'The request has been through this router before.',

@@ -6,6 +6,7 @@ import { createLiveConfig } from './config/live'
 import { type ConfigSource, createReloader, type Reloader } from './config/reload'
 import type { Config } from './domain/config'
 import type { Fact } from './domain/facts'
+import { Buffered } from './http/buffered'
 import { createManage } from './http/manage'
 import { createServer } from './http/server'
 import { createSamples } from './learning/service-times'
@@ -61,6 +62,8 @@ export interface Router {
   readonly reloader?: Reloader
   readonly decisions: ReturnType<typeof createDecisions>
   readonly exchanges: Pick<SlotMap<Exchange>, 'size'>
+  /** How much of the bodies of requests is in memory. */
+  readonly buffered: Pick<Buffered, 'bytes'>
   readonly upstream: UpstreamClient
   readonly http: NodeHttp
   readonly journal: Journal
@@ -91,6 +94,11 @@ export const openRouter = async (
   const samples = createSamples(store.learned)
   const decisions = createDecisions({ version, store })
   const usage = createUsage(store.usage)
+  const buffered = new Buffered({
+    get maxBufferedBytes() {
+      return config.server.maxBufferedBytes
+    },
+  })
   // The metrics ask the fleet at each scrape, and the fleet tells them its facts: one of the two has to come first.
   let fleet: Started
   const metrics = createMetrics({
@@ -101,7 +109,7 @@ export const openRouter = async (
       return config.metrics.perKey
     },
     commit,
-    snapshot: () => ({ nodes: fleet.nodes(), overview: fleet.overview() }),
+    snapshot: () => ({ nodes: fleet.nodes(), overview: fleet.overview(), bufferedBytes: buffered.bytes }),
     actors: () => countBy(fleet.actors().map(({ machine }) => machine)),
   })
   const listeners = new Set<(fact: Fact) => void>()
@@ -162,6 +170,8 @@ export const openRouter = async (
     videos: store.videos,
     dialects,
     exchanges,
+    buffered,
+    journal,
     manage: createManage({ gateway, exchanges, journal, clock }),
     replyHeaders,
     metrics,
@@ -193,6 +203,7 @@ export const openRouter = async (
     ...(reloader ? { reloader } : {}),
     decisions,
     exchanges,
+    buffered,
     upstream,
     http,
     journal,

@@ -6,6 +6,10 @@ import type { Settings } from './schema'
 /** As everywhere here, MB and GB are powers of ten. */
 const BYTES_PER_MB = 1_000_000
 
+/** All bodies together; where it is not written it grows with what one may be. */
+export const effectiveBufferedMb = ({ server }: Settings): number =>
+  Math.max(server.max_buffered_mb, server.max_body_mb)
+
 /** The frozen configuration, in the program's own names and units. */
 export const buildConfig = (
   settings: Settings,
@@ -19,6 +23,7 @@ export const buildConfig = (
       host: server.listen.host,
       port: server.listen.port,
       maxBodyBytes: server.max_body_mb * BYTES_PER_MB,
+      maxBufferedBytes: effectiveBufferedMb(settings) * BYTES_PER_MB,
       shutdownGraceMs: server.shutdown_grace,
       holdHeadersMs: server.hold_headers,
       loadingNotes: server.loading_notes,

@@ -1,6 +1,6 @@
 import { type Config, DEFAULT_PRIORITIES } from '../domain/config'
 import { checkListener, effectiveMode, resolveKeys } from './auth'
-import { buildConfig } from './build'
+import { buildConfig, effectiveBufferedMb } from './build'
 import { resolveNames } from './names'
 import { resolveNodes } from './nodes'
 import { readOverrides, unknownVariables } from './overrides'
@@ -57,6 +57,7 @@ export const loadConfig = (input: ConfigInput): LoadedConfig => {
     ...nodes.problems,
     ...names.problems,
     ...checkListener(settings, reading.places),
+    ...checkBuffered(settings, reading.places),
     ...checkBreaker(settings, reading.places),
     ...checkOrder(settings, reading.places),
   ]
@@ -68,15 +69,27 @@ export const loadConfig = (input: ConfigInput): LoadedConfig => {
     ...(reading.isPartial ? [] : betweenKeys),
     ...unknownVariables(fleetShape, env, variablesNamed(settings)),
   ])
-  const values = reading.values.map((value) =>
-    value.key === 'auth.mode' ? { ...value, value: effectiveMode(settings) } : value,
-  )
+  const effective: Readonly<Record<string, () => Value['value']>> = {
+    'auth.mode': () => effectiveMode(settings),
+    'server.max_buffered_mb': () => effectiveBufferedMb(settings),
+  }
+  const values = reading.values.map((value) => {
+    const inForce = effective[value.key]
+    return inForce ? { ...value, value: inForce() } : value
+  })
   if (hasErrors(problems)) return { problems, values }
   return { config: buildConfig(settings, keys.keys, nodes.nodes, names), problems, values }
 }
 
 const variablesNamed = ({ auth, nodes }: Settings): ReadonlySet<string> =>
   new Set([...auth.keys, ...nodes].flatMap(({ key_env }) => key_env ?? []))
+
+const checkBuffered = ({ server }: Settings, places: ReadonlyMap<string, Place>): readonly Problem[] => {
+  const path = 'server.max_buffered_mb'
+  const at = places.get(path)
+  if (at === undefined || server.max_buffered_mb >= server.max_body_mb) return []
+  return [failure('conflict', path, `${path} must not be less than server.max_body_mb (${server.max_body_mb})`, at)]
+}
 
 const checkBreaker = ({ health }: Settings, places: ReadonlyMap<string, Place>): readonly Problem[] => {
   if (health.breaker_retry <= health.breaker_retry_max) return []

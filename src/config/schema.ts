@@ -32,6 +32,7 @@ const server = table(
   {
     listen: listener('127.0.0.1:11435'),
     max_body_mb: wholeNumber(1, 4096, { default: 64 }),
+    max_buffered_mb: wholeNumber(1, 1_000_000, { default: 1024 }),
     shutdown_grace: duration('60s', { min: '0s' }),
     hold_headers: duration('10s', { min: '0s' }),
     loading_notes: word(['off', 'comment'], { noun: 'kind of note', default: 'comment', later: ['reasoning'] }),

@@ -64,6 +64,8 @@ export interface Config {
     readonly host: string
     readonly port: number
     readonly maxBodyBytes: number
+    /** Of the bodies of all requests together; at least `maxBodyBytes`. */
+    readonly maxBufferedBytes: number
     readonly shutdownGraceMs: number
     /** A client of an event stream that waits longer gets its headers and comments meanwhile; 0: it just waits. */
     readonly holdHeadersMs: number

@@ -1,5 +1,6 @@
-import { RouterError } from '../domain/errors'
+import { RouterError, statusOf } from '../domain/errors'
 import type { Caller } from './auth'
+import type { Buffered } from './buffered'
 import { addCors } from './cors'
 import { clientRequestId } from './context'
 import type { ServerDeps } from './deps'
@@ -30,14 +31,32 @@ class PeerCall implements Call {
   readonly at: number
   readonly path: string
   caller?: Caller
+  /** There was no room for its body. */
+  isTurnedAway = false
   readonly #peers: Peers
+  readonly #buffered: Buffered
+  #held = 0
 
-  constructor(request: Request, id: string, at: number, peers: Peers) {
+  constructor(request: Request, id: string, at: number, peers: Peers, buffered: Buffered) {
     this.request = request
     this.id = id
     this.at = at
     this.path = pathOf(request.url)
     this.#peers = peers
+    this.#buffered = buffered
+  }
+
+  hold(bytes: number): void {
+    // Until it is known that there is room.
+    this.isTurnedAway = true
+    this.#buffered.take(bytes, this.#held)
+    this.isTurnedAway = false
+    this.#held += bytes
+  }
+
+  release(bytes = this.#held): void {
+    this.#held -= bytes
+    this.#buffered.give(bytes)
   }
 
   hangUp(): void {
@@ -55,11 +74,29 @@ class PeerCall implements Call {
 
 /** Runs one route for one request: checks first, errors in the client's dialect, our headers on whatever comes out. */
 export const createAnswer = (deps: ServerDeps, peers: Peers): Answer => {
-  const { config, instance, decisions, replyHeaders, random, clock, log } = deps
+  const { config, instance, decisions, replyHeaders, random, clock, log, journal, buffered } = deps
   const guard = createGuard(config, instance)
 
-  const refuse = (route: Route, call: Call, thrown: unknown): Response => {
+  /** It is no job yet, so this is all that is ever told of it. */
+  const tellTurnedAway = ({ refuser }: Route, { id, at, caller }: Call, { code, message }: RouterError): void => {
+    const dialect = refuser.name ?? 'native'
+    const status = statusOf(code, dialect)
+    journal.record({
+      type: 'request.settled',
+      at: clock.now(),
+      request: id,
+      dialect,
+      asked: '',
+      priority: config.priorities.default,
+      ...(caller && { key: caller.name }),
+      arrivedAt: at,
+      outcome: { end: 'rejected', status, code, message, phase: 'placing', bytes: 0, retries: 0 },
+    })
+  }
+
+  const refuse = (route: Route, call: PeerCall, thrown: unknown): Response => {
     const error = RouterError.from(thrown)
+    if (call.isTurnedAway) tellTurnedAway(route, call, error)
     if (error.code === 'internal')
       log.warn({ request: call.id, path: route.path, cause: causeOf(error) }, 'the router failed on a request')
     return route.refuser.refuse(error.with({ requestId: call.id }), call.request)
@@ -88,13 +125,16 @@ export const createAnswer = (deps: ServerDeps, peers: Peers): Answer => {
   }
 
   return async (route, request) => {
-    const call = new PeerCall(request, random.id('req'), clock.now(), peers)
+    const call = new PeerCall(request, random.id('req'), clock.now(), peers, buffered)
     let response: Response
     try {
       const caller = guard.check(route, request, peers)
       if (caller) call.caller = caller
       response = await route.handle(call)
+      // A patient one is released with the end of its answer.
+      if (!route.patient) call.release()
     } catch (thrown) {
+      call.release()
       if (route.patient) call.answered()
       response = refuse(route, call, thrown)
     }

@@ -1,6 +1,7 @@
-import { promisify } from 'node:util'
-import { brotliDecompress, gunzip, inflate, zstdDecompress } from 'node:zlib'
+import type { Transform } from 'node:stream'
+import { createBrotliDecompress, createGunzip, createInflate, createZstdDecompress } from 'node:zlib'
 import { RouterError } from '../domain/errors'
+import type { Holder } from './buffered'
 
 const bytesPerMb = 1_000_000
 
@@ -9,34 +10,43 @@ const tooLarge = (limitBytes: number, what: string): RouterError =>
     hint: 'Raise server.max_body_mb in fleet.toml, or send less.',
   })
 
-type Decoder = (data: Uint8Array, options: { maxOutputLength: number }) => Promise<Uint8Array>
-
-const decoders: Readonly<Record<string, Decoder>> = {
-  gzip: promisify(gunzip) as Decoder,
-  'x-gzip': promisify(gunzip) as Decoder,
-  deflate: promisify(inflate) as Decoder,
-  br: promisify(brotliDecompress) as Decoder,
-  zstd: promisify(zstdDecompress) as Decoder,
+const decoders: Readonly<Record<string, () => Transform>> = {
+  gzip: createGunzip,
+  'x-gzip': createGunzip,
+  deflate: createInflate,
+  br: createBrotliDecompress,
+  zstd: createZstdDecompress,
 }
 
-const decode = async (data: Uint8Array, encoding: string, limitBytes: number): Promise<Uint8Array> => {
-  const decoder = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
-  if (!decoder) {
+/** Piece by piece, so that what it grows to is known, and held, before it is all there. */
+const decode = async (data: Uint8Array, encoding: string, limitBytes: number, holder: Holder): Promise<Uint8Array> => {
+  const create = Object.hasOwn(decoders, encoding) ? decoders[encoding] : undefined
+  if (!create) {
     throw new RouterError('invalid_request', 'The Content-Encoding of the request is not supported.', {
       hint: `Use one of ${Object.keys(decoders).join(', ')}, or none.`,
     })
   }
+  const decoder = create()
+  decoder.end(data)
+  const pieces: Uint8Array[] = []
+  let size = 0
   try {
-    return await decoder(data, { maxOutputLength: limitBytes })
+    for await (const piece of decoder as AsyncIterable<Uint8Array>) {
+      size += piece.byteLength
+      if (size > limitBytes) throw tooLarge(limitBytes, 'decoded request body')
+      holder.hold(piece.byteLength)
+      pieces.push(piece)
+    }
   } catch (error) {
-    const code = (error as { code?: unknown }).code
-    if (code === 'ERR_BUFFER_TOO_LARGE') throw tooLarge(limitBytes, 'decoded request body')
+    if (error instanceof RouterError) throw error
     throw new RouterError('invalid_request', `The request body is not valid ${encoding}.`)
   }
+  holder.release(data.byteLength)
+  return Buffer.concat(pieces, size)
 }
 
-/** For a body without a declared length: stops taking more as soon as it is over the limit. */
-const collect = async (body: ReadableStream<Uint8Array>, limitBytes: number): Promise<Uint8Array> => {
+/** For a body without a declared length: stops taking more as soon as it is over a limit. */
+const collect = async (body: ReadableStream<Uint8Array>, limitBytes: number, holder: Holder): Promise<Uint8Array> => {
   const reader = body.getReader()
   const chunks: Uint8Array[] = []
   let size = 0
@@ -44,10 +54,13 @@ const collect = async (body: ReadableStream<Uint8Array>, limitBytes: number): Pr
     const { done, value } = await reader.read()
     if (done) return chunks.length === 1 ? (chunks[0] as Uint8Array) : Buffer.concat(chunks, size)
     size += value.byteLength
-    if (size > limitBytes) {
+    try {
+      if (size > limitBytes) throw tooLarge(limitBytes, 'request body')
+      holder.hold(value.byteLength)
+    } catch (refusal) {
       // The server discards the rest, so the client still gets the answer and the connection stays in step.
       await reader.cancel()
-      throw tooLarge(limitBytes, 'request body')
+      throw refusal
     }
     chunks.push(value)
   }
@@ -58,9 +71,9 @@ const left = (error: unknown): RouterError =>
     ? error
     : new RouterError('client_disconnected', 'The client left while it was sending its request.', {}, error)
 
-const receive = async (request: Request, limitBytes: number): Promise<Uint8Array> => {
+const receive = async (request: Request, limitBytes: number, holder: Holder): Promise<Uint8Array> => {
   try {
-    return request.body === null ? new Uint8Array(0) : await collect(request.body, limitBytes)
+    return request.body === null ? new Uint8Array(0) : await collect(request.body, limitBytes, holder)
   } catch (error) {
     throw left(error)
   }
@@ -76,14 +89,17 @@ const receiveDeclared = async (request: Request): Promise<Uint8Array> => {
 }
 
 /**
- * The whole body, decoded. `limitBytes` bounds what is read from the wire and, separately, what it decodes to.
- * Throws `request_too_large`, `invalid_request` (encoding), or `client_disconnected` when the upload breaks off.
+ * The whole body, decoded. `limitBytes` bounds what is read from the wire and, separately, what it decodes to. What is in
+ * memory of it is held with `holder`: for the caller to release, also after an error. Throws `request_too_large` and
+ * `no_capacity`, unread where the head tells, `invalid_request` (encoding), or `client_disconnected` when the upload breaks off.
  */
-export const readBody = (request: Request, limitBytes: number): Promise<Uint8Array> => {
+export const readBody = (request: Request, limitBytes: number, holder: Holder): Promise<Uint8Array> => {
   const declared = request.headers.get('content-length')
-  if (declared !== null && Number(declared) > limitBytes) return Promise.reject(tooLarge(limitBytes, 'request body'))
-  const received = declared === null ? receive(request, limitBytes) : receiveDeclared(request)
+  const size = Number(declared)
+  if (size > limitBytes) throw tooLarge(limitBytes, 'request body')
+  if (size > 0) holder.hold(size)
+  const received = declared === null ? receive(request, limitBytes, holder) : receiveDeclared(request)
   const encoding = request.headers.get('content-encoding')?.trim().toLowerCase() ?? ''
   if (encoding === '' || encoding === 'identity') return received
-  return received.then((data) => decode(data, encoding, limitBytes))
+  return received.then((data) => decode(data, encoding, limitBytes, holder))
 }

@@ -3,12 +3,14 @@ import type { DecisionRecord } from '../domain/record'
 import type { Clock } from '../ports/clock'
 import type { Decisions } from '../ports/decisions'
 import type { Fleet } from '../ports/fleet'
+import type { Journal } from '../ports/journal'
 import type { Random } from '../ports/random'
 import type { UsageBook } from '../ports/usage'
 import type { VideoStore } from '../ports/videos'
 import type { Dialect } from '../wire/dialect'
 import type { Exchanges } from '../wire/exchange'
 import type { CountOnNode } from '../wire/token-count'
+import type { Buffered } from './buffered'
 import type { Manage } from './manage'
 
 /** What came of reading the configuration again; the problems are those of `fleet check`. */
@@ -33,6 +35,9 @@ export interface ServerDeps {
   readonly dialects: readonly Dialect[]
   /** Shared with the node gateway: the bytes of the calls that wait for an answer, by request id. */
   readonly exchanges: Exchanges
+  /** How much of all bodies is in memory. */
+  readonly buffered: Buffered
+  readonly journal: Journal
   /** Sends what is for one node and runs no model. */
   readonly manage: Manage
   /** The `X-Fleet-*` headers and `Server-Timing` of an answer; the signals only when `explain`. */

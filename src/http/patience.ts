@@ -53,8 +53,6 @@ export interface WaitingOptions {
   readonly clock: Clock
   /** What is being waited for now; undefined says nothing. */
   note(): string | undefined
-  /** The answer begins. */
-  began(reply: Reply): void
   /** The client reads no more. */
   left(): void
 }
@@ -64,7 +62,7 @@ export interface WaitingOptions {
  * as they come, or the error as an event of the protocol. Nothing is made ahead of what the client reads.
  */
 export const waitingBody = (options: WaitingOptions): ReadableStream<Uint8Array> => {
-  const { exchange, submitted, clock, note, began, left } = options
+  const { exchange, submitted, clock, note, left } = options
   const requestId = exchange.job.id
   const outcome = submitted.then(
     (reply): Outcome => ({ reply }),
@@ -96,7 +94,6 @@ export const waitingBody = (options: WaitingOptions): ReadableStream<Uint8Array>
   const begin = async (controller: ReadableStreamDefaultController<Uint8Array>, known: Outcome): Promise<void> => {
     if ('error' in known) return end(controller, exchange.inBandError(known.error.with({ requestId })))
     const { reply } = known
-    began(reply)
     if (reply.status >= 400) return end(controller, exchange.inBandError(await rejected(reply, requestId)))
     if (reply.body instanceof Uint8Array) return end(controller, reply.body)
     const from: Reader = reply.body.getReader()

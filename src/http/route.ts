@@ -1,13 +1,17 @@
 import type { RouterError } from '../domain/errors'
+import type { DialectName } from '../domain/job'
 import type { Access, Caller } from './auth'
+import type { Holder } from './buffered'
 
 /** What turns an error into a whole answer: a dialect, or the native shape. */
 export interface Refuser {
+  /** Absent: the native shape, or one of several. */
+  readonly name?: DialectName
   refuse(error: RouterError, request?: Request): Response
 }
 
-/** One call as a route sees it, after the checks that all routes share. */
-export interface Call {
+/** One call as a route sees it, after the checks that all routes share. It holds its body until the request is over. */
+export interface Call extends Holder {
   readonly request: Request
   /** Ours, `req_…`; also in the `X-Request-Id` of the answer. */
   readonly id: string

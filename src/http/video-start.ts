@@ -36,6 +36,8 @@ const detached = (call: Call): { readonly call: Call; readonly client: AbortCont
       received: () => call.received(),
       hangUp: () => {},
       answered: () => {},
+      hold: (bytes) => call.hold(bytes),
+      release: (bytes) => call.release(bytes),
     },
     client,
     release: () => request.signal.removeEventListener('abort', left),

@@ -103,6 +103,10 @@ export const createFamilies = () => ({
     help: 'Requests that nothing can serve now.',
     labels: ['reason'],
   }),
+  bufferedBytes: createGauge({
+    name: 'fleet_buffered_bytes',
+    help: 'Bytes of request bodies in memory; server.max_buffered_mb bounds them.',
+  }),
   healthyNodes: createGauge({ name: 'fleet_healthy_nodes', help: 'Nodes that answer and take work.' }),
   nodeUp: createGauge({
     name: 'fleet_node_up',

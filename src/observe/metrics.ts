@@ -16,7 +16,7 @@ export interface MetricsOptions {
   /** Also count by the caller's key. Read at each fact and scrape. */
   readonly perKey?: boolean
   /** How the fleet stands; asked at each scrape. */
-  snapshot(): { readonly nodes: readonly NodeView[]; readonly overview: Overview }
+  snapshot(): { readonly nodes: readonly NodeView[]; readonly overview: Overview; readonly bufferedBytes?: number }
   /** Live actors by machine. */
   actors?(): Readonly<Record<string, number>>
   /** Of the source that the executable was built from. */
@@ -50,6 +50,7 @@ export const createMetrics = (options: MetricsOptions): Metrics => {
   const setGauges = (): void => {
     const now = snapshot()
     setNodeGauges(families, now, models)
+    families.bufferedBytes.set(now.bufferedBytes ?? 0)
     counters.setStanding()
     families.actors.clear()
     for (const [machine, count] of Object.entries(actors?.() ?? {})) families.actors.set(count, machine)

@@ -1,7 +1,9 @@
 import { DEFAULT_PRIORITIES } from '../../src/domain/config'
 import type { RouterError } from '../../src/domain/errors'
+import type { Fact } from '../../src/domain/facts'
 import type { Job } from '../../src/domain/job'
 import type { DecisionRecord } from '../../src/domain/record'
+import { Buffered } from '../../src/http/buffered'
 import type { ServerDeps } from '../../src/http/deps'
 import { createServer } from '../../src/http/server'
 import type { Fleet, ModelView, NodeView, Overview } from '../../src/ports/fleet'
@@ -114,6 +116,7 @@ const statuses: Partial<Record<RouterError['code'], number>> = {
   request_too_large: 413,
   client_disconnected: 499,
   loop_detected: 508,
+  no_capacity: 503,
 }
 
 const statusOf = (error: RouterError): number => statuses[error.code] ?? 500
@@ -122,6 +125,7 @@ export interface Setup {
   readonly submit?: (job: Job, signal: AbortSignal) => Promise<Reply>
   readonly auth?: ServerDeps['config']['auth']
   readonly maxBodyBytes?: number
+  readonly maxBufferedBytes?: number
   readonly host?: string
   readonly port?: number
   readonly dialects?: readonly Dialect[]
@@ -142,6 +146,9 @@ export const host = (setup: Setup = {}) => {
   const warnings: [Readonly<Record<string, unknown>>, string][] = []
   const exchanges = new Map<string, Exchange>()
   const records = setup.records ?? []
+  const facts: Fact[] = []
+  const maxBufferedBytes = setup.maxBufferedBytes ?? 1_024_000_000
+  const buffered = new Buffered({ maxBufferedBytes })
   let ids = 0
 
   const fleet: Fleet = {
@@ -177,6 +184,7 @@ export const host = (setup: Setup = {}) => {
         host: setup.host ?? '127.0.0.1',
         port: setup.port ?? 0,
         maxBodyBytes: setup.maxBodyBytes ?? 64_000_000,
+        maxBufferedBytes,
         shutdownGraceMs: 1_000,
         holdHeadersMs: 0,
         loadingNotes: 'comment',
@@ -207,6 +215,8 @@ export const host = (setup: Setup = {}) => {
       stubDialect('ollama', '/api/chat', arrivals),
     ],
     exchanges,
+    buffered,
+    journal: { record: (fact) => facts.push(fact) },
     replyHeaders: setup.replyHeaders ?? (() => ({})),
     ...(setup.metrics ? { metrics: setup.metrics } : {}),
     ...(setup.bytesPerToken ? { bytesPerToken: setup.bytesPerToken } : {}),
@@ -230,5 +240,5 @@ export const host = (setup: Setup = {}) => {
     )
   const chat = (headers: Record<string, string> = {}) => post('/v1/chat/completions', { model: 'qwen' }, headers)
 
-  return { server, get, post, chat, arrivals, jobs, admissions, warnings, exchanges }
+  return { server, get, post, chat, arrivals, jobs, admissions, warnings, exchanges, buffered, facts }
 }

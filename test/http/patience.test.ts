@@ -24,7 +24,6 @@ const setUp = () => {
     submitted: promise,
     clock,
     note: () => String(++waits),
-    began: () => {},
     left: () => left.push(clock.now()),
   })
   const reader = body.getReader()

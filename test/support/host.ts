@@ -24,6 +24,7 @@ export const testConfig = (change: { [K in keyof Config]?: Partial<Config[K]> } 
       host: '127.0.0.1',
       port: 0,
       maxBodyBytes: 64e6,
+      maxBufferedBytes: 1024e6,
       shutdownGraceMs: 60_000,
       holdHeadersMs: 10_000,
       loadingNotes: 'comment',

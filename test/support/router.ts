@@ -108,6 +108,7 @@ const benchOf = (router: Router, fakes: readonly FakeNode[], facts: readonly Fac
           held,
           requests: router.fleet.shared.requests.size,
           exchanges: router.exchanges.size,
+          bufferedBytes: router.buffered.bytes,
         }
       }
       await until(() => Object.values(left()).every((count) => count === 0), limitMs).catch(() => {

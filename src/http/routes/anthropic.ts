@@ -44,7 +44,7 @@ export const anthropicRoutes = ({ config, fleet, bytesPerToken, countTokens }: S
 
   const count = async (call: Call): Promise<Response> => {
     const { maxBodyBytes, stripBillingHeader } = config.server
-    const body = await readBody(call.request, maxBodyBytes)
+    const body = await readBody(call.request, maxBodyBytes, call)
     const question = readTokenQuestion(body, { bytesPerToken, keepBillingHeader: !stripBillingHeader })
     const counted = await onNode(question, call)
     if (!counted) return answer(question.estimate, { 'x-fleet-tokens': 'estimated' })

@@ -15,8 +15,10 @@ import type { Call, Route } from '../route'
 const streamHeaders = { 'cache-control': 'no-cache', 'x-accel-buffering': 'no' }
 const eventStream = { ...streamHeaders, 'content-type': 'text/event-stream' }
 
-/** The reply for the client; its connection follows how the body ends. */
-export const toResponse = (reply: Reply, call: Pick<Call, 'hangUp' | 'answered'>): Response => {
+type Followed = Pick<Call, 'hangUp' | 'answered' | 'release'>
+
+/** The reply for the client; its connection follows how the body ends, and what was held for it is released then. */
+export const toResponse = (reply: Reply, call: Followed): Response => {
   follow(reply, call)
   const headers = new Headers()
   if (reply.body instanceof ReadableStream) setHeaders(headers, streamHeaders)
@@ -30,13 +32,18 @@ export const toResponse = (reply: Reply, call: Pick<Call, 'hangUp' | 'answered'>
   }
 }
 
-const follow = (reply: Reply, call: Pick<Call, 'hangUp' | 'answered'>): void => {
+const follow = (reply: Reply, call: Followed): void => {
   if (!(reply.body instanceof ReadableStream)) {
-    call.answered()
+    over(call)
     return
   }
   reply.onAbandoned?.(() => call.hangUp())
-  reply.onOver?.(() => call.answered())
+  reply.onOver?.(() => over(call))
+}
+
+const over = (call: Followed): void => {
+  call.release()
+  call.answered()
 }
 
 type Patient = Exchange & Required<Pick<Exchange, 'keepAlive'>>
@@ -81,9 +88,12 @@ export const createServe = (deps: ServerDeps): Serve => {
     const reply = await within(submitted, config.server.holdHeadersMs, clock)
     if (reply) return toResponse(reply, call)
     fleet.headersSent(id)
-    submitted.catch(() => call.answered())
-    const began = (begun: Reply): void => follow(begun, call)
-    const body = waitingBody({ exchange, submitted, clock, note: () => note(id), began, left })
+    // Not when the client first reads of it: one that has left by then never does.
+    submitted.then(
+      (begun) => follow(begun, call),
+      () => over(call),
+    )
+    const body = waitingBody({ exchange, submitted, clock, note: () => note(id), left })
     return new Response(body, { status: 200, headers: eventStream })
   }
 
@@ -92,7 +102,7 @@ export const createServe = (deps: ServerDeps): Serve => {
     const { server, priorities } = config
     const context = contextOf(request.headers, at, caller, priorities)
     const cap = (asked: Priority): Priority => capped(asked, caller?.priority, priorities)
-    const body = await readBody(request, server.maxBodyBytes)
+    const body = await readBody(request, server.maxBodyBytes, call)
     call.received()
     const settings = { keepBillingHeader: !server.stripBillingHeader, repairToolCalls: server.repairToolCalls }
     const decoded = route.decode({ id, at, path, headers: request.headers, body, context, cap, ...settings })

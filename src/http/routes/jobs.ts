@@ -57,6 +57,8 @@ export const jobRoutes = ({ decisions }: ServerDeps, serve: Serve): Route[] => {
       const error = RouterError.from(thrown)
       // Before it was a job there is no record, and what went wrong in here is for the log.
       if (error.code === 'internal' || decisions.get(call.id) === undefined) throw thrown
+      call.release()
+      call.answered()
       return withRecord(errorResponse('native', error.with({ requestId: call.id })), call.id)
     }
   }

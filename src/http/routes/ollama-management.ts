@@ -35,7 +35,7 @@ export const managementRoutes = ({ config, fleet, manage }: ServerDeps): Route[]
     const { headers } = request
     const context = contextOf(headers, at, caller, config.priorities)
     const node = targetOf(fleet.descriptions(), path, context.pin)
-    const body = await readBody(request, config.server.maxBodyBytes)
+    const body = await readBody(request, config.server.maxBodyBytes, call)
     call.received()
     const reply = await manage(decode({ id, at, path, headers, body, context }, node.name), node, request.signal)
     return toResponse(reply, call)

@@ -33,9 +33,9 @@ export const ollamaRoutes = ({ fleet, clock }: ServerDeps): Route[] => {
     refuser,
     handle,
   })
-  const showModel = async ({ request, caller }: Call): Promise<Response> => {
-    const name = namedIn(await readBody(request, maxShowBytes))
-    return Response.json(show(findModel(modelsFor(fleet, caller), name)))
+  const showModel = async (call: Call): Promise<Response> => {
+    const name = namedIn(await readBody(call.request, maxShowBytes, call))
+    return Response.json(show(findModel(modelsFor(fleet, call.caller), name)))
   }
   return [
     route('GET', '/', 'open', () => new Response('Ollama is running')),

@@ -29,6 +29,27 @@ describe('durations', () => {
   })
 })
 
+describe('the bytes of all bodies', () => {
+  const loaded = (text: string) => {
+    const { config, problems, values } = loadToml(text)
+    const shown = values.find(({ key }) => key === 'server.max_buffered_mb')?.value
+    return { bytes: config?.server.maxBufferedBytes, shown, problems }
+  }
+
+  test('grow with what one may have, unless they are written', () => {
+    expect(loaded('')).toMatchObject({ bytes: 1_024e6, shown: 1024, problems: [] })
+    expect(loaded('server.max_body_mb = 2000')).toMatchObject({ bytes: 2_000e6, shown: 2000, problems: [] })
+    expect(loaded('server.max_buffered_mb = 64')).toMatchObject({ bytes: 64e6, shown: 64, problems: [] })
+  })
+
+  test('are not less than one may have', () => {
+    const { bytes, problems } = loaded('server.max_body_mb = 100\nserver.max_buffered_mb = 99')
+
+    expect(bytes).toBeUndefined()
+    expect(problems).toMatchObject([{ code: 'conflict', path: 'server.max_buffered_mb', line: 2 }])
+  })
+})
+
 describe('listeners', () => {
   test.each([
     ['127.0.0.1:11435', { host: '127.0.0.1', port: 11435 }],
