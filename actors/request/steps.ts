@@ -224,6 +224,7 @@ export const actions: Readonly<Record<string, Action>> = {
     const elapsedMs = context.ports.now() - context.startedAt
     const message = `No first byte within ${Math.round(elapsedMs / 1000)} s (limits.first_token_timeout).`
     const stale = context.flow?.isUnproven ? { stale: true as const } : {}
+    if (context.flow) context.flow.isOverdue = true
     const failure: Failure = { class: 'first_byte_timeout', message, bytes: 0, elapsedMs, ...stale }
     noteFailure(context, failure, api, mayTryAgain(context))
   },

@@ -18,8 +18,8 @@ export interface Line {
   resume(): void
   /** The answer is complete; `reusableMs` is how long the node keeps the idle connection, 0 if not at all. */
   release(reusableMs: number): void
-  /** Ends the connection at once. `unanswered`: not one byte of an answer had arrived. */
-  destroy(unanswered: boolean): void
+  /** Ends the connection at once. `isSuspect`: not one byte of an answer came, and that was not for want of patience. */
+  destroy(isSuspect: boolean): void
 }
 
 /** Above this the socket is paused until the reader has taken half of it. */
@@ -80,7 +80,7 @@ export class Answer implements UpstreamReply {
     })
     if (!signal) return
     this.#signal = signal
-    this.#onAbort = () => this.#cancel('the request was cancelled')
+    this.#onAbort = () => this.#cancel('the request was cancelled', false)
     signal.addEventListener('abort', this.#onAbort)
   }
 
@@ -107,7 +107,7 @@ export class Answer implements UpstreamReply {
     else this.fail('reset', 'the node closed the connection before its answer began')
   }
 
-  fail(kind: Failure['class'], message: string, stale = false): void {
+  fail(kind: Failure['class'], message: string, stale = false, isSuspect = true): void {
     if (this.#ended || this.#fault) return
     const elapsedMs = this.#now() - this.#sentAt
     const failure = { class: kind, message, bytes: this.#received, elapsedMs }
@@ -117,7 +117,7 @@ export class Answer implements UpstreamReply {
     if (!this.#decoder) this.#rejectHead(fault)
     this.#waiting?.reject(fault)
     this.#waiting = undefined
-    this.#line.destroy(!this.#arrived)
+    this.#line.destroy(isSuspect && !this.#arrived)
   }
 
   /** One call at a time. What arrived before a failure is handed out before the failure is. */
@@ -135,14 +135,15 @@ export class Answer implements UpstreamReply {
     return this.#takeQueued() ?? (this.#ended ? 'end' : undefined)
   }
 
-  close(): void {
-    this.#cancel('the answer was closed before its end')
+  close(isOverdue = false): void {
+    this.#cancel('the answer was closed before its end', isOverdue)
   }
 
-  #cancel(message: string): void {
+  /** A client that leaves, or an attempt that is not wanted any more, tells nothing of the connection. */
+  #cancel(message: string, isSuspect: boolean): void {
     this.#queue.length = 0
     this.#queued = 0
-    this.fail('reset', message)
+    this.fail('reset', message, false, isSuspect)
   }
 
   #unlisten(): void {

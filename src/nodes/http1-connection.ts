@@ -7,7 +7,7 @@ import type { UpstreamReply, UpstreamSend } from './upstream'
 export interface ConnectionOwner {
   /** An exchange ended well; the connection can carry another for so long (ms). */
   onIdle(connection: Connection, reusableMs: number): void
-  /** A reused connection gave no answer at all: the other idle ones of that origin are probably as dead. */
+  /** A reused connection closed, or was silent for too long, without an answer: the other idle ones of that origin may be as dead. */
   onUnanswered(target: Target): void
   onClosed(connection: Connection): void
 }
@@ -112,9 +112,9 @@ export class Connection implements Line {
     else this.#owner.onIdle(this, reusableMs)
   }
 
-  destroy(unanswered: boolean): void {
+  destroy(isSuspect: boolean): void {
     this.#answer = undefined
-    if (unanswered && this.#requests > 1) this.#owner.onUnanswered(this.target)
+    if (isSuspect && this.#requests > 1) this.#owner.onUnanswered(this.target)
     this.#terminate()
   }
 

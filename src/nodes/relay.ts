@@ -306,7 +306,7 @@ export class Relay implements UpstreamSender {
   }
 
   #close(): void {
-    this.#sent?.close()
+    this.#sent?.close(this.flow.isOverdue)
     this.#reply?.close()
   }
 

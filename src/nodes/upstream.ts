@@ -49,6 +49,9 @@ export interface UpstreamReply {
   read(): Promise<Uint8Array | undefined>
   /** What `read` would give if it did not have to wait; undefined when it would have to wait, or would reject. */
   ready?(): Uint8Array | 'end' | undefined
-  /** Destroys the connection when the body was not read to its end, else returns it to the pool. Idempotent. */
-  close(): void
+  /**
+   * Destroys the connection when the body was not read to its end, else returns it to the pool. Idempotent. `isOverdue`: a
+   * byte of an answer should have come by now. On a kept connection that casts doubt on the idle ones beside it.
+   */
+  close(isOverdue?: boolean): void
 }

@@ -54,7 +54,7 @@ export interface Call {
   readonly contextTokens?: number
 }
 
-/** The clock's view of a running relay; read by timers, written by the relay. */
+/** The clock's view of a running relay; read by timers, written by the relay save where it says so. */
 export interface Flow {
   /** ms since the epoch of the last byte from the node. */
   lastByteAt: number
@@ -63,6 +63,8 @@ export interface Flow {
   clientStalledSince: number
   /** It went out on a connection that had been idle, and no answer has come back yet. */
   isUnproven?: boolean
+  /** Set by who gives the call up because no answer came in time, and not for a reason of its own as a client has that leaves. */
+  isOverdue?: boolean
 }
 
 export interface LoadOptions {

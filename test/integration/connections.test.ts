@@ -37,6 +37,57 @@ test.each(pairs)(
     }),
 )
 
+/** So many at once, whose connections to the node are idle afterwards. */
+const warm = async (bench: Bench, count: number): Promise<void> => {
+  const shape = pairs[0]?.[2] as (typeof pairs)[number][2]
+  const away = bench.fakes[0]?.faults.add({ type: 'slow', ms: 150 })
+  await Promise.all(Array.from({ length: count }, async () => (await ask(bench.url, shape)).text()))
+  away?.()
+  expect(bench.router.upstream.stats()).toEqual({ open: count, idle: count })
+}
+
+test('BL-V01 one that is silent for too long takes the idle ones beside it along', () =>
+  quietly(
+    [hot('llamacpp', { slots: 4 })],
+    { limits: { firstTokenTimeoutMs: 300 }, health: { pollEveryMs: 60_000 } },
+    async (bench) => {
+      await warm(bench, 4)
+      bench.fakes[0]?.faults.add({ type: 'half_open' })
+
+      const reply = await ask(bench.url, pairs[0]?.[2] as never)
+
+      expect([reply.status, reply.headers.get('x-fleet-retries')]).toEqual([200, '1'])
+      await reply.text()
+      expect(bench.router.upstream.stats()).toEqual({ open: 1, idle: 1 })
+      await bench.idle()
+    },
+  ))
+
+test.each(pairs.slice(0, 3))(
+  'BL-D05 a client that leaves before the first byte takes only its own along: %s on %s',
+  (_shape, _kind, shape, kind) =>
+    quietly(
+      [hot(kind, { slots: 4 })],
+      { health: { pollEveryMs: 200 }, describe: () => ({ maxConcurrency: 4 }) },
+      async (bench) => {
+        await warm(bench, 4)
+        bench.fakes[0]?.faults.add({ type: 'slow', ms: 5_000, times: 1 })
+        const before = asked(bench.fakes[0] as never).length
+        const client = new AbortController()
+
+        const asking = ask(bench.url, shape, { signal: client.signal })
+        asking.catch(() => {})
+        await until(() => asked(bench.fakes[0] as never).length > before)
+        client.abort()
+
+        expect((await settledRecord(bench, 5)).outcome).toMatchObject({ end: 'client_disconnected' })
+        await until(() => bench.router.upstream.stats().open < 4)
+        expect(bench.router.upstream.stats()).toEqual({ open: 3, idle: 3 })
+        await bench.idle()
+      },
+    ),
+)
+
 test('BL-V01 an idle connection is not kept for as long as networks forget it', () =>
   quietly([hot('llamacpp')], { limits: { connectionIdleMs: 150 } }, async (bench) => {
     const [fake] = bench.fakes

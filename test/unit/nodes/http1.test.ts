@@ -474,15 +474,47 @@ describe('never sent twice', () => {
     await Promise.all([1, 2].map(async () => readAll(await client.send(post(server.url)))))
     for (const connection of server.connections) swallowed.add(connection.id)
 
-    const attempt = new AbortController()
-    const hanging = failureOf(client.send(post(server.url, { signal: attempt.signal })))
+    let giveUp = (_isOverdue: boolean): void => {}
+    const sender = {
+      sending(given: Pick<UpstreamReply, 'close'>) {
+        giveUp = (isOverdue) => given.close(isOverdue)
+      },
+    }
+    const hanging = failureOf(client.send(post(server.url, { sender })))
     await until(() => server.requests.length === 3, 'the request was swallowed')
-    attempt.abort()
+    giveUp(true)
     await hanging
 
     expect(await readAll(await client.send(post(server.url)))).toBe('{}')
     expect(server.connections).toHaveLength(3)
   })
+
+  test.each(['signal', 'sender'] as const)(
+    'one who leaves before the first byte takes only that connection along (%s)',
+    async (how) => {
+      const server = serve((connection, request) => {
+        if (request.number !== 4) setTimeout(() => connection.send(answer('{}')), 10)
+      })
+      const client = clientWith()
+      await Promise.all([1, 2, 3].map(async () => readAll(await client.send(post(server.url)))))
+      expect(client.stats()).toEqual({ open: 3, idle: 3 })
+
+      const attempt = new AbortController()
+      const sender = {
+        sending: (given: Pick<UpstreamReply, 'close'>) => attempt.signal.addEventListener('abort', () => given.close()),
+      }
+      const hanging = failureOf(
+        client.send(post(server.url, how === 'sender' ? { sender } : { signal: attempt.signal })),
+      )
+      await until(() => server.requests.length === 4, 'the request arrived')
+      attempt.abort()
+      await hanging
+
+      expect(client.stats()).toEqual({ open: 2, idle: 2 })
+      await Promise.all([1, 2].map(async () => readAll(await client.send(post(server.url)))))
+      expect(server.connections).toHaveLength(3)
+    },
+  )
 })
 
 describe('abort', () => {
