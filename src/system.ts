@@ -1,6 +1,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { COARSE_FROM_MS, createCoarseTimers } from './coarse-timers'
+import { createForwardTime } from './forward-time'
 import type { Clock } from './ports/clock'
 import type { Random } from './ports/random'
 
@@ -13,9 +14,14 @@ const coarse = createCoarseTimers(
   },
 )
 
-/** The machine's own time. Deadlines of ten seconds and more may be late by half a second; none is ever early. */
+const now = createForwardTime(
+  () => Date.now(),
+  () => performance.now(),
+)
+
+/** The machine's own time, which never goes back. Deadlines of ten seconds and more may be late by half a second; none is ever early. */
 export const systemClock: Clock = {
-  now: () => Date.now(),
+  now,
   setTimeout: (run, ms) => (ms >= COARSE_FROM_MS ? coarse.set(run, ms) : setTimeout(run, ms)),
   clearTimeout: (handle) => {
     if (handle !== undefined && handle !== null && !coarse.clear(handle)) clearTimeout(handle as Timer)
@@ -35,10 +41,10 @@ export const systemRandom: Random = {
   next: () => Math.random(),
   // Ids grow with time, so that the index of the stored records grows at its end instead of all over the file.
   id: (prefix) => {
-    const now = Date.now()
-    if (now !== at) {
-      at = now
-      time = now.toString(36).padStart(TIME_DIGITS, '0')
+    const made = now()
+    if (made !== at) {
+      at = made
+      time = made.toString(36).padStart(TIME_DIGITS, '0')
     }
     count = (count + 1) % COUNTS
     return `${prefix}_${time}${count.toString(36).padStart(COUNT_DIGITS, '0')}`

@@ -26,8 +26,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'main.ts': ['*'],
   // The composition root; `main.ts` is the command line around it.
   'router.ts': ['*'],
-  'system.ts': ['ports', 'coarse-timers.ts'],
+  'system.ts': ['ports', 'coarse-timers.ts', 'forward-time.ts'],
   'coarse-timers.ts': [],
+  'forward-time.ts': [],
   'sim/run.ts': ['*'],
 }
 

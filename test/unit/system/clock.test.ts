@@ -12,3 +12,14 @@ test('a long deadline does not fire early because the time of day was corrected'
 
   expect(fired).toBe(0)
 })
+
+test('a time of day that is put back does not take the time back', () => {
+  const before = systemClock.now()
+
+  setSystemTime(before - 3_600_000)
+  const after = systemClock.now()
+  setSystemTime()
+
+  expect(after - before).toBeGreaterThanOrEqual(0)
+  expect(after - before).toBeLessThan(1_000)
+})
