@@ -56,6 +56,8 @@ test('the node’s slot is taken until the video is done, and its record says ho
   await withMedia([['openai', node, { maxConcurrency: 1 }]], async (bench) => {
     const { id } = await begin(bench, { model: 'sora' })
     expect(await bench.json('/api/v1/overview')).toMatchObject({ inFlight: 1 })
+    // Its client has been answered, but its body is still in memory.
+    expect(bench.router.buffered.bytes).toBeGreaterThan(0)
     const waits = begin(bench, { model: 'sora' })
     await until(() => bench.of('request.placed').length >= 2)
     expect(node.calls.filter(({ method }) => method === 'POST')).toHaveLength(1)
