@@ -67,8 +67,7 @@ export interface CompiledState<C, E extends EventObject> {
 const list = (arcs: Arc | readonly Arc[]): readonly Arc[] => (Array.isArray(arcs) ? arcs : [arcs as Arc])
 
 /** The event type of a deadline, spelled as XState spells it. */
-const afterType = (chart: Chart, state: string, delay: string): string =>
-  `xstate.after.${delay}.${chart.id}.${state}`
+const afterType = (chart: Chart, state: string, delay: string): string => `xstate.after.${delay}.${chart.id}.${state}`
 
 const named = <T>(table: Readonly<Record<string, T>> | undefined, kind: string, name: string, chart: Chart): T => {
   const found = table?.[name]

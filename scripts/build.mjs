@@ -28,6 +28,8 @@ const code = await runBun(
   [
     'build',
     'src/main.ts',
+    // A thread's code has to be named, for nothing imports it.
+    'src/checkpoint-worker.ts',
     '--compile',
     '--minify-syntax',
     '--minify-whitespace',

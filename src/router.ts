@@ -1,5 +1,6 @@
 import { join } from 'node:path'
 import { type Started, startFleet } from '../actors'
+import { createCheckpointThread } from './checkpoint-thread'
 import type { Build } from './cli/version'
 import type { Disk } from './config/from-disk'
 import { createLiveConfig } from './config/live'
@@ -44,7 +45,12 @@ const storeFor = (config: Config, env: Disk['env']): Store => {
   }
   return config.state.backend === 'memory'
     ? openMemoryStore(options)
-    : openStore(Object.assign(options, { path: join(dataFolder(config.state.path, env), 'fleet.db') }))
+    : openStore(
+        Object.assign(options, {
+          path: join(dataFolder(config.state.path, env), 'fleet.db'),
+          checkpoints: createCheckpointThread(),
+        }),
+      )
 }
 
 const countBy = (names: readonly string[]): Record<string, number> => {

@@ -2,6 +2,7 @@ import type { DecisionRecord } from '../domain/record'
 import { recordMatches } from '../domain/record-keys'
 import type { Clock } from '../ports/clock'
 import type { DecisionQuery } from '../ports/decisions'
+import type { Checkpoints } from './checkpoints'
 import { openDatabase } from './open-database'
 import { identitiesTable } from './sqlite-identities'
 import { learnedTables } from './sqlite-learned'
@@ -17,8 +18,16 @@ export interface StoreOptions {
   /** Records older than this are deleted. Read at each pruning. */
   readonly keepTracesMs: number
   readonly clock: Clock
+  /** Absent: SQLite makes them itself, in the middle of a batch. */
+  readonly checkpoints?: Checkpoints
 }
 
+/** Records between two checkpoints; about 1.5 MB. */
+const CHECKPOINT_ROWS = 1_000
+/** Where somebody else makes them, pages (of 4 KB) after which SQLite does not rely on that any more. */
+const OWN_CHECKPOINT_PAGES = 8_000
+/** What the log beside the database shrinks to once all of it is moved. */
+const MAX_REST_BYTES = 4_194_304
 const FLUSH_EVERY_MS = 250
 /** Records a transaction: about 1 ms of blocked event loop. */
 const BATCH_ROWS = 100
@@ -40,8 +49,10 @@ const PRUNE_PAUSE_MS = 250
  * Throws a `RouterError` when the file is damaged, locked or of a newer fleet.
  */
 export const openStore = (options: StoreOptions): Store => {
-  const { path, clock } = options
+  const { path, clock, checkpoints } = options
   const database = openDatabase(path)
+  database.run(`PRAGMA journal_size_limit = ${MAX_REST_BYTES}`)
+  if (checkpoints) database.run(`PRAGMA wal_autocheckpoint = ${OWN_CHECKPOINT_PAGES}`)
   const records = recordsTable(database)
   const learned = learnedTables(database)
   const usage = usageTable(database)
@@ -50,6 +61,7 @@ export const openStore = (options: StoreOptions): Store => {
   /** Settled and not on disk yet, oldest save first; their JSON is made with the batch, when no request waits for it. */
   const pending = new SlotMap<DecisionRecord>()
   let flushTimer: unknown
+  let unmoved = 0
   let lost = 0
   let problem: string | undefined
 
@@ -77,6 +89,11 @@ export const openStore = (options: StoreOptions): Store => {
     usage.forget()
     identities.forget()
     videos.forget()
+    unmoved += batch.length
+    if (unmoved >= CHECKPOINT_ROWS) {
+      unmoved = 0
+      checkpoints?.ask(path)
+    }
     return true
   }
 
@@ -173,6 +190,9 @@ export const openStore = (options: StoreOptions): Store => {
       clock.clearTimeout(pruneTimer)
       while (flush() && pending.size > 0);
       lost += pending.size
+      checkpoints?.close()
+      // The thread may still have the file open, and then closing it here moves nothing.
+      attempt(() => database.run('PRAGMA wal_checkpoint(TRUNCATE)'))
       database.close()
     },
   }

@@ -1,9 +1,10 @@
 import { afterEach, beforeAll, describe, expect, test } from 'bun:test'
-import { writeFileSync } from 'node:fs'
+import { statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import OpenAI from 'openai'
 import manifest from '../../package.json'
 import { binary, buildTimeoutMs, emptyFolder, type Running, run, serve } from '../support/binary'
+import { fastModel, startFakes, until } from '../support/fakes'
 
 beforeAll(() => binary(), buildTimeoutMs)
 
@@ -65,6 +66,22 @@ describe('fleet serve', () => {
 
     expect(finish).toBe('stop')
     expect(await ended).toBe(0)
+  }, 60_000)
+
+  test('records arrive in the database file beside the requests, by a thread that the executable carries', async () => {
+    const [engine] = await startFakes([{ kind: 'llamacpp', slots: 20, models: [fastModel()], answerTokens: 1 }])
+    const folder = emptied()
+    const node = `[[nodes]]\nname = "a"\nkind = "llamacpp"\nurl = "${engine?.url}"\n`
+    fleet = await serve({ config: node, env: { FLEET_STATE_PATH: folder } })
+    const { url } = fleet
+    const body = JSON.stringify({ model: 'm', messages: [{ role: 'user', content: 'hi' }] })
+    const ask = async () => (await fetch(`${url}/v1/chat/completions`, { method: 'POST', body })).arrayBuffer()
+    expect(statSync(join(folder, 'fleet.db')).size).toBeLessThan(100_000)
+
+    for (let sent = 0; sent < 1_200; sent += 20) await Promise.all(Array.from({ length: 20 }, ask))
+    await until(() => statSync(join(folder, 'fleet.db')).size > 500_000, 10_000)
+
+    await engine?.stop()
   }, 60_000)
 
   test('a listener beyond this machine without keys does not start: exit 3, and it says what to set', async () => {

@@ -29,6 +29,9 @@ const mayImport: Readonly<Record<string, readonly string[]>> = {
   'system.ts': ['ports', 'coarse-timers.ts', 'forward-time.ts'],
   'coarse-timers.ts': [],
   'forward-time.ts': [],
+  // Beside `main.ts`: only there do the executable and a clone look for a thread's code at the same place.
+  'checkpoint-thread.ts': ['store'],
+  'checkpoint-worker.ts': [],
   'sim/run.ts': ['*'],
 }
 

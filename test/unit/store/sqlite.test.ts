@@ -1,6 +1,6 @@
 import { Database } from 'bun:sqlite'
-import { afterAll, expect, spyOn, test } from 'bun:test'
-import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { afterAll, describe, expect, spyOn, test } from 'bun:test'
+import { mkdirSync, mkdtempSync, rmSync, statSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import { RouterError } from '../../../src/domain/errors'
@@ -334,4 +334,52 @@ test('what did not complete is found without walking over what did', () => {
   expect(plan.map(({ detail }) => detail)).toEqual(['SEARCH decisions USING INDEX decisions_uncompleted (ended=?)'])
   expect(table.list({ end: 'completed', limit: 5 }).map(({ id }) => id)).toEqual(['req_done'])
   database.close()
+})
+
+describe('checkpoints by somebody else', () => {
+  const openWith = (path: string) => {
+    const asked: string[] = []
+    const clock = manualClock()
+    let closed = 0
+    const checkpoints = {
+      ask: (of: string) => void asked.push(of),
+      close: () => {
+        closed += 1
+      },
+    }
+    const store = openStore({ path, keepTracesMs: WEEK, clock, checkpoints })
+    const save = (from: number, to: number) => {
+      for (let i = from; i < to; i++) store.save(settled(`req_${i}`))
+      clock.advance(1_000)
+    }
+    return { store, asked, closed: () => closed, save }
+  }
+
+  test('are asked for after every thousand records, and SQLite makes none itself', () => {
+    const path = newPath()
+    const { store, asked, save } = openWith(path)
+    save(0, 900)
+    expect(asked).toEqual([])
+
+    save(900, 4_000)
+    expect(asked).toEqual(Array(4).fill(path))
+    // All of it still stands in the log beside the file.
+    expect(statSync(path).size).toBeLessThan(100_000)
+    expect(rowsIn(path)).toBe(4_000)
+    store.close()
+  })
+
+  test('closing ends them and leaves one file', () => {
+    const path = newPath()
+    const { store, closed, save } = openWith(path)
+    save(0, 1_200)
+    const reader = new Database(path)
+    expect(reader.query('SELECT count(*) AS n FROM decisions').get()).toEqual({ n: 1_200 })
+    store.close()
+
+    expect(closed()).toBe(1)
+    expect(statSync(path).size).toBeGreaterThan(400_000)
+    expect(statSync(`${path}-wal`).size).toBe(0)
+    reader.close()
+  })
 })
