@@ -27,8 +27,8 @@ describe('one limit for each phase', () => {
   test.concurrent.each(pairs)(
     'BL-T01 a head that comes late is no failure of the connection: %s on %s',
     (_shape, _kind, shape, kind) =>
-      quietly([hot(kind)], { limits: { connectTimeoutMs: 100, streamIdleTimeoutMs: 100 } }, async (bench) => {
-        bench.fakes[0]?.faults.add({ type: 'slow', ms: 250 })
+      quietly([hot(kind)], { limits: { connectTimeoutMs: 500, streamIdleTimeoutMs: 500 } }, async (bench) => {
+        bench.fakes[0]?.faults.add({ type: 'slow', ms: 1_200 })
 
         const body = await (await ask(bench.url, shape)).text()
 
