@@ -124,8 +124,8 @@ export const dispatcherLogic = flat<DispatcherContext, DispatcherEvent, Dispatch
       adopt(turn(context, api), node, model, tookMs)
     },
     loseLoad: (context, event, api) => {
-      const { node, message } = event as Of<'load.failed'>
-      lose(turn(context, api), node, message)
+      const { node, message, unsent } = event as Of<'load.failed'>
+      lose(turn(context, api), node, message, unsent)
     },
     forgetLoad: (context, event, api) => lose(turn(context, api), (event as Of<'load.lost'>).node, undefined),
     loseNode: (context, event, api) => {

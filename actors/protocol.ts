@@ -2,6 +2,7 @@ import type { Config, PriorityConfig } from '../src/domain/config'
 import type { Failure, PlacementCause } from '../src/domain/facts'
 import type { Job, Lane, Priority } from '../src/domain/job'
 import type { NodeDescription, NodeReport } from '../src/domain/node'
+import type { Unreached } from '../src/domain/placement'
 import type { ReplySummary } from '../src/ports/node-gateway'
 import type { RouterError } from '../src/domain/errors'
 
@@ -47,6 +48,7 @@ export type DispatcherEvent =
       readonly cause: PlacementCause
       /** Nodes that failed it before. */
       readonly excluded: readonly string[]
+      readonly unreached?: readonly Unreached[]
     }
   /** It stands without a first byte on a node that stands still: is there a node that would take it now? */
   | {
@@ -54,6 +56,7 @@ export type DispatcherEvent =
       readonly job: Job
       readonly attempt: number
       readonly excluded: readonly string[]
+      readonly unreached?: readonly Unreached[]
     }
   /** A slot that was granted is free again. `linger`: the node may still compute for a client that left. */
   | {
@@ -82,7 +85,14 @@ export type DispatcherEvent =
   /** A bound request left its queue without running. */
   | { readonly type: 'bound.gone'; readonly node: string; readonly model: string; readonly request: string }
   | { readonly type: 'load.finished'; readonly node: string; readonly model: string; readonly tookMs: number }
-  | { readonly type: 'load.failed'; readonly node: string; readonly model: string; readonly message: string }
+  /** `unsent`: the node could not even be reached. */
+  | {
+      readonly type: 'load.failed'
+      readonly node: string
+      readonly model: string
+      readonly message: string
+      readonly unsent?: Failure['class']
+    }
   /** Whoever carried out the node's loads broke: what was under way is forgotten, which is no failure of the node's. */
   | { readonly type: 'load.lost'; readonly node: string }
   /** Health, admission, breaker, residency or inventory of a node is another now. */
@@ -188,7 +198,7 @@ export type RuntimeEvent =
     }
   | { readonly type: 'runtime.observed'; readonly report: NodeReport; readonly startedAt: number }
   | { readonly type: 'load.done' }
-  | { readonly type: 'load.broke'; readonly message: string }
+  | { readonly type: 'load.broke'; readonly message: string; readonly unsent?: Failure['class'] }
   | { readonly type: 'runtime.forget' }
   | { readonly type: 'runtime.configure'; readonly node: NodeDescription }
 

@@ -4,6 +4,7 @@ import type { RequestContext, RequestInput } from './request/context'
 import { forward } from './request/forward'
 import { settle } from './request/outcome'
 import * as deadlines from './request/deadlines'
+import * as failures from './request/failures'
 import * as steps from './request/steps'
 import { isQueueCrash } from './request/steps'
 
@@ -21,6 +22,7 @@ const placed = {
   'placement.lost': [
     // Its node was taken out of the fleet, or a load that somebody else began failed: not its own failure.
     { guard: 'isBlameless', target: 'placing', reenter: true },
+    { guard: 'wasUnsent', target: 'placing', reenter: true, actions: ['excludeLost'] },
     { guard: 'mayTryAgain', target: 'placing', reenter: true, actions: ['excludeLost'] },
     { target: 'settled', actions: ['failLost'] },
   ],
@@ -95,6 +97,8 @@ export const requestChart = {
         'reply.failed': [
           { guard: 'isRejected', target: 'settled', actions: ['noteRejected', 'release'] },
           { guard: 'isRequestsFault', target: 'settled', actions: ['noteRequestsFault', 'failLast', 'release'] },
+          // No node has seen it yet. Where no other can take it, it is held until this one is back.
+          { guard: 'wasUnsent', target: 'placing', actions: ['noteFailure', 'release', 'excludeNode'] },
           { guard: 'mayTryAgain', target: 'placing', actions: ['noteFailure', 'release', 'excludeNode'] },
           { target: 'settled', actions: ['noteFailure', 'failLast', 'release'] },
         ],
@@ -146,6 +150,8 @@ export const requestLogic = flat<RequestContext, RequestEvent, RequestInput>(req
     attempt: 1,
     retries: 0,
     excluded: [],
+    unreached: [],
+    unsent: 0,
     phase: 'placing',
     heldMs: 0,
     heldSince: 0,
@@ -176,7 +182,8 @@ export const requestLogic = flat<RequestContext, RequestEvent, RequestInput>(req
     total: deadlines.untilTotalMs,
   },
   guards: {
-    mayTryAgain: ({ attempt, ports }) => attempt <= ports.config.policy.retries,
+    mayTryAgain: failures.mayTryAgain,
+    wasUnsent: failures.wasUnsent,
     hasStale: ({ staleAt }) => staleAt !== undefined,
     isBlameless: (_context, event) =>
       (event as Extract<RequestEvent, { type: 'placement.lost' }>).failure === undefined,
@@ -187,7 +194,7 @@ export const requestLogic = flat<RequestContext, RequestEvent, RequestInput>(req
     brokeDispatcher: ({ hasBlame }, event) =>
       hasBlame && (event as Extract<RequestEvent, { type: 'place.again' }>).blamed === true,
     isRejected: (_context, event) => (event as Extract<RequestEvent, { type: 'reply.failed' }>).rejected,
-    isRequestsFault: steps.isRequestsFault,
+    isRequestsFault: failures.isRequestsFault,
     isSilent: deadlines.isSilent,
     isClientStalled: deadlines.isClientStalled,
   },

@@ -1,7 +1,9 @@
 import { modelKey } from '../src/domain/job'
 import type { NodeDescription, NodeReport, ResidentModel } from '../src/domain/node'
 import type { Journal } from '../src/ports/journal'
-import type { LoadOptions } from '../src/ports/node-gateway'
+import type { Failure } from '../src/domain/facts'
+import { isUnsent } from '../src/placement/breaker'
+import { type LoadOptions, NodeFault } from '../src/ports/node-gateway'
 import { type Api, type Chart, flat } from './flat'
 import { address, type RuntimeEvent } from './protocol'
 
@@ -166,7 +168,10 @@ export const runtimeLogic = flat<RuntimeContext, RuntimeEvent, RuntimeInput>(run
       api.send(address.dispatcher, { type: 'load.finished', node: node.name, model: loading.model, tookMs })
       api.send(address.poller(node.name), { type: 'node.poll' })
     },
-    tellFailed: (context, event, api) => failLoad(context, (event as Of<'load.broke'>).message, api),
+    tellFailed: (context, event, api) => {
+      const { message, unsent } = event as Of<'load.broke'>
+      failLoad(context, message, api, unsent)
+    },
     tellTimedOut: (context, _event, api) => {
       if (context.loading !== undefined) failLoad(context, describe(context.loading, context.ports.now()), api)
     },
@@ -180,14 +185,22 @@ export const runtimeLogic = flat<RuntimeContext, RuntimeEvent, RuntimeInput>(run
       }
       ports.load(node, model, { evicts, ...(contextTokens === undefined ? {} : { contextTokens }) }, signal).then(
         () => tell({ type: 'load.done' }),
-        (error: unknown) =>
-          tell({ type: 'load.broke', message: error instanceof Error ? error.message : String(error) }),
+        (error: unknown) => {
+          const message = error instanceof Error ? error.message : String(error)
+          const unsent = error instanceof NodeFault && isUnsent(error.failure) ? { unsent: error.failure.class } : {}
+          tell({ type: 'load.broke', message, ...unsent })
+        },
       )
     },
   },
 })
 
-const failLoad = (context: RuntimeContext, message: string, api: Pick<Api<RuntimeEvent>, 'send'>): void => {
+const failLoad = (
+  context: RuntimeContext,
+  message: string,
+  api: Pick<Api<RuntimeEvent>, 'send'>,
+  unsent?: Failure['class'],
+): void => {
   const { loading, node, ports } = context
   if (loading === undefined) return
   const now = ports.now()
@@ -195,9 +208,15 @@ const failLoad = (context: RuntimeContext, message: string, api: Pick<Api<Runtim
   context.evicted.until = now
   context.loading = undefined
   ports.journal.record({ type: 'load.failed', at: now, node: node.name, model: loading.model, tookMs, message })
-  api.send(address.dispatcher, { type: 'load.failed', node: node.name, model: loading.model, message })
+  api.send(address.dispatcher, {
+    type: 'load.failed',
+    node: node.name,
+    model: loading.model,
+    message,
+    ...(unsent === undefined ? {} : { unsent }),
+  })
   api.send(address.node(node.name), {
     type: 'attempt.failed',
-    failure: { class: 'status', message, bytes: 0, elapsedMs: tookMs },
+    failure: { class: unsent ?? 'status', message, bytes: 0, elapsedMs: tookMs },
   })
 }

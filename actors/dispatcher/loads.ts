@@ -1,3 +1,4 @@
+import type { Failure } from '../../src/domain/facts'
 import { type Job, modelKey } from '../../src/domain/job'
 import type { Candidate } from '../../src/domain/placement'
 import { windowToLoad } from '../../src/placement/window'
@@ -120,9 +121,15 @@ export const adopt = ({ context, api }: Turn, node: string, model: string, tookM
 
 /**
  * The load failed, or the node left: the slots are free and their requests ask again. A failure is that of the request
- * that asked for the load, which goes elsewhere; whoever joined may have the next load.
+ * that asked for the load, which goes elsewhere; whoever joined may have the next load. `unsent` says how the node could
+ * not be reached.
  */
-export const lose = ({ context, api }: Turn, node: string, message: string | undefined): void => {
+export const lose = (
+  { context, api }: Turn,
+  node: string,
+  message: string | undefined,
+  unsent?: Failure['class'],
+): void => {
   const load = context.ledger.endLoad(node)
   let failed = message
   for (const reservation of context.ledger.on(node)) {
@@ -134,7 +141,7 @@ export const lose = ({ context, api }: Turn, node: string, message: string | und
       failed === undefined
         ? undefined
         : {
-            class: 'status' as const,
+            class: unsent ?? ('status' as const),
             message: `${load?.model ?? reservation.model} could not be loaded: ${failed}`,
             bytes: 0,
             elapsedMs,

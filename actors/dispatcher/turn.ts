@@ -1,5 +1,4 @@
 import type { Estimate, FactOf, PlacementCause } from '../../src/domain/facts'
-import type { Job } from '../../src/domain/job'
 import type { Candidate, Decision, Placement } from '../../src/domain/placement'
 import type { Writable } from '../../src/domain/writable'
 import { place } from '../../src/placement/place'
@@ -8,7 +7,7 @@ import { queueLimitFor } from '../../src/placement/priority'
 import { loadableNow } from '../../src/placement/eviction'
 import { loadsByRequest, windowFor } from '../../src/placement/window'
 import type { Reservation } from '../../src/placement/ledger'
-import type { Entry } from '../../src/placement/room'
+import type { Asker, Entry } from '../../src/placement/room'
 import { address, type QueueEntry } from '../protocol'
 import { candidatesFor } from '../slates'
 import { startBound } from './bound'
@@ -19,12 +18,10 @@ import { refusalFor, roomRefusal } from './refusals'
 import { withGuard } from './guard'
 import { isBatch, withShare } from './share'
 import { orTrial } from './trial'
+import { withUnreached } from './unreached'
 
-interface Asking {
-  readonly job: Job
-  readonly attempt: number
+interface Asking extends Asker {
   readonly cause: PlacementCause
-  readonly excluded: readonly string[]
 }
 
 /** Decisions after which a request is not in the waiting room any more. */
@@ -32,12 +29,12 @@ const LEAVING: ReadonlySet<Decision['kind']> = new Set(['start', 'load', 'bind']
 
 const NOBODY: ReadonlySet<string> = new Set()
 
-const evaluate = (context: DispatcherContext, { job, excluded }: Pick<Asking, 'job' | 'excluded'>) => {
+const evaluate = (context: DispatcherContext, { job, excluded, unreached }: Omit<Asker, 'attempt'>) => {
   const { roster, ledger, config, samples, policyDesk } = context
-  const candidates = withGuard(
-    context,
-    job,
-    withShare(context, job, candidatesFor(job, roster, ledger, samples.parallelism)),
+  const candidates = withUnreached(
+    roster,
+    unreached,
+    withGuard(context, job, withShare(context, job, candidatesFor(job, roster, ledger, samples.parallelism))),
   )
   const policy = (job.policy === undefined ? undefined : policyNamed(job.policy)) ?? context.policy
   const queueLimit = queueLimitFor(config.limits.queuePerNode, job.priority, config.priorities)
@@ -136,11 +133,11 @@ const commit = (
 /** A request asks where to go: the answer is reserved before anybody else is heard. */
 export const arrive = (turn: Turn, event: Asking & { readonly type: 'request.place' }): void => {
   const { context, api } = turn
-  const { job, attempt, excluded } = event
+  const { job, excluded } = event
   const before = context.room.remove(job.id)
   const startedAt = context.precise()
   const { candidates, placement } = evaluate(context, event)
-  const overtakes = before === undefined && context.room.hasElder(job, excluded)
+  const overtakes = before === undefined && context.room.hasElder(event)
   const decided: Placement =
     overtakes && placement.decision.kind !== 'hold'
       ? { ...placement, decision: { ...placement.decision, kind: 'wait', reason: 'held' } }
@@ -168,13 +165,14 @@ export const arrive = (turn: Turn, event: Asking & { readonly type: 'request.pla
   }
   tell(turn, event, decided, startedAt, estimate)
   const reason = reasonOf(decided)
-  context.room.add(job, attempt, excluded, standing, reason, decided.decision.node)
+  context.room.add(event, standing, reason, decided.decision.node)
   tellStanding(turn, job.id, standing, reason, decided.decision.node)
 }
 
 /** Tells a request that stands on a node without progress when another one would take it now; it then asks to be placed. */
-export const tryElsewhere = ({ context, api }: Turn, { job, attempt, excluded }: Omit<Asking, 'cause'>): void => {
-  const { decision } = evaluate(context, { job, excluded }).placement
+export const tryElsewhere = ({ context, api }: Turn, asker: Asker): void => {
+  const { job, attempt } = asker
+  const { decision } = evaluate(context, asker).placement
   if (LEAVING.has(decision.kind)) api.send(address.request(job.id), { type: 'placement.elsewhere', attempt })
 }
 
@@ -208,7 +206,9 @@ export const look = (turn: Turn): void => {
     const startedAt = context.precise()
     const { candidates, placement: found } = evaluate(context, head)
     const placement = orTrial(context, head.job, candidates, found)
-    const asking: Asking = { job: head.job, attempt: head.attempt, excluded: head.excluded, cause: 'freed' }
+    const { job, attempt, excluded, unreached } = head
+    const asking: Writable<Asking> = { job, attempt, excluded, cause: 'freed' }
+    if (unreached !== undefined) asking.unreached = unreached
     const leaves = LEAVING.has(placement.decision.kind)
     if (leaves) context.room.remove(head.job.id)
     if (leaves && commit(turn, asking, placement, candidates)) {

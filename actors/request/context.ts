@@ -3,6 +3,7 @@ import type { RouterError } from '../../src/domain/errors'
 import type { Failure, PhaseName, TerminalStatus } from '../../src/domain/facts'
 import type { Job } from '../../src/domain/job'
 import type { NodeDescription } from '../../src/domain/node'
+import type { Unreached } from '../../src/domain/placement'
 import type { Journal } from '../../src/ports/journal'
 import type { Flow, NodeGateway, Reply, ReplySummary } from '../../src/ports/node-gateway'
 
@@ -31,6 +32,10 @@ export interface RequestContext {
   /** Failed attempts that were followed by another one. */
   retries: number
   excluded: string[]
+  /** Nodes that it could not reach: each may have it again once it has answered a poll. */
+  unreached: Unreached[]
+  /** Attempts of which no node has seen anything; `policy.retries` does not count them. */
+  unsent: number
   phase: PhaseName
   heldMs: number
   heldSince: number
@@ -60,7 +65,7 @@ export interface RequestContext {
   /** Queues that broke while it was in them or about to be. */
   queueCrashes: number
   lastFailure: Failure | undefined
-  /** Where that was, once it was at a node. */
+  /** Where that was. */
   lastFailedNode: string | undefined
   /** A node that failed it only by a dead idle connection: it may be asked once more, on a fresh one. */
   staleAt: string | undefined

@@ -2,12 +2,11 @@ import { RouterError, statusOf } from '../../src/domain/errors'
 import type { FactOf, Failure, PhaseName } from '../../src/domain/facts'
 import { laneOf } from '../../src/domain/lanes'
 import type { Writable } from '../../src/domain/writable'
-import { isSameFault } from '../../src/placement/breaker'
-import { nodeOfPair, pairOf } from '../../src/placement/filters/failed-before'
 import type { Api } from '../flat'
-import { address, type RequestEvent } from '../protocol'
+import { address, type DispatcherEvent, type RequestEvent } from '../protocol'
 import type { RequestContext } from './context'
 import { isVideo } from './deadlines'
+import { errorOf, exclude, lastFailureOf, mayTryAgain, wasUnsent } from './failures'
 
 type RequestApi = Api<RequestEvent>
 type Of<T extends RequestEvent['type']> = Extract<RequestEvent, { type: T }>
@@ -22,14 +21,18 @@ const enterPhase = (context: RequestContext, phase: PhaseName, node?: string, mo
   ports.journal.record(fact)
 }
 
-const ask = (context: RequestContext, cause: 'arrival' | 'hold' | 'retry', api: RequestApi): void =>
-  api.send(address.dispatcher, {
+const ask = (context: RequestContext, cause: 'arrival' | 'hold' | 'retry', api: RequestApi): void => {
+  const { job, attempt, excluded, unreached } = context
+  const asked: Writable<Extract<DispatcherEvent, { type: 'request.place' }>> = {
     type: 'request.place',
-    job: context.job,
-    attempt: context.attempt,
+    job,
+    attempt,
     cause,
-    excluded: context.excluded,
-  })
+    excluded,
+  }
+  if (unreached.length > 0) asked.unreached = unreached
+  api.send(address.dispatcher, asked)
+}
 
 /** Gives the slot back to its queue. */
 const release = (context: RequestContext, api: RequestApi, linger?: 'prefill' | 'decode'): void => {
@@ -74,56 +77,12 @@ const noteFailure = (context: RequestContext, failure: Failure, api: RequestApi,
   api.send(address.node(place.node), { type: 'attempt.failed', failure, model: place.model, lane: laneOf(job.needs) })
 }
 
-/** Another node failed on it with the very same words. */
-export const isRequestsFault = (
-  { job, lastFailure, lastFailedNode, place }: RequestContext,
-  event: RequestEvent,
-): boolean =>
-  // An embedding is computed, not sampled: what fails alike twice fails everywhere. Any other answer may be luck.
-  job.needs.includes('embedding') &&
-  lastFailure !== undefined &&
-  lastFailedNode !== undefined &&
-  lastFailedNode !== place?.node &&
-  isSameFault(lastFailure, (event as Of<'reply.failed'>).failure)
-
 const tellSucceeded = ({ place, ports }: RequestContext, api: RequestApi): void => {
   if (place !== undefined && ports.awaitsSuccess(place.node))
     api.send(address.node(place.node), { type: 'attempt.succeeded' })
 }
 
 export const isQueueCrash = ({ reason }: Of<'queue.refused'>): boolean => reason === 'queue_restarted'
-
-const mayTryAgain = ({ attempt, ports }: RequestContext): boolean => attempt <= ports.config.policy.retries
-
-const TIMEOUTS: ReadonlySet<Failure['class']> = new Set(['connect_timeout', 'first_byte_timeout', 'idle_timeout'])
-
-const errorOf = (context: RequestContext, failure: Failure | undefined, node: string | undefined): RouterError => {
-  const timedOut = failure !== undefined && TIMEOUTS.has(failure.class)
-  const where = node === undefined ? '' : ` on ${node}`
-  const nodes = node === undefined || failure === undefined ? [] : [{ node, reason: failure.class }]
-  if (failure?.class === 'overloaded') {
-    return new RouterError('no_capacity', `'${context.job.asked}' is overloaded${where}: ${failure.message}`, {
-      nodes,
-      retryAfterSeconds: 2,
-    })
-  }
-  if (failure?.class === 'model_missing') {
-    return new RouterError('model_not_found', `The model '${context.job.asked}' does not exist${where}.`, {
-      nodes,
-      param: 'model',
-    })
-  }
-  return new RouterError(
-    timedOut ? 'upstream_timeout' : 'upstream_failed',
-    `'${context.job.asked}' failed${where}: ${failure?.message ?? 'unknown failure'}`,
-    { nodes },
-  )
-}
-
-const lastExcluded = ({ excluded }: RequestContext): string | undefined => {
-  const last = excluded.at(-1)
-  return last === undefined ? undefined : nodeOfPair(last)
-}
 
 /** By what the nodes said: their failure, or that the client asked for something that none of them has. */
 const failOn = (context: RequestContext, error: RouterError): void =>
@@ -168,7 +127,7 @@ export const actions: Readonly<Record<string, Action>> = {
     const { error } = event as Of<'placement.refused'> | Of<'reply.refused'>
     const ours = error.code !== 'upstream_failed'
     if (ours) fail(context, error, error.code === 'deadline_exceeded' ? 'expired' : 'rejected')
-    else failOn(context, errorOf(context, context.lastFailure, lastExcluded(context)).with(error.details))
+    else failOn(context, errorOf(context, context.lastFailure, context.lastFailedNode).with(error.details))
   },
   takeSlot: (context, event) => {
     const { node, model, queue, residency, contextTokens, loadMs } = event as Of<'slot.granted'>
@@ -193,10 +152,10 @@ export const actions: Readonly<Record<string, Action>> = {
     context.stalled = true
     api.send(address.node(context.place.node), { type: 'request.stalled', request: context.job.id })
   },
-  askElsewhere: ({ job, attempt, excluded, place }, event, api) => {
+  askElsewhere: ({ job, attempt, excluded, unreached, place }, event, api) => {
     const { node } = event as Of<'node.wedged'>
     if (place?.node !== node) return
-    api.send(address.dispatcher, { type: 'request.elsewhere', job, attempt, excluded: [...excluded, node] })
+    api.send(address.dispatcher, { type: 'request.elsewhere', job, attempt, excluded: [...excluded, node], unreached })
   },
   noteStandstill: (context, _event, api) => {
     const elapsedMs = context.ports.now() - context.startedAt
@@ -210,7 +169,7 @@ export const actions: Readonly<Record<string, Action>> = {
     api.send(address.node(context.place.node), { type: 'request.unstalled', request: context.job.id })
   },
   noteFailure: (context, event, api) =>
-    noteFailure(context, (event as Of<'reply.failed'>).failure, api, mayTryAgain(context)),
+    noteFailure(context, (event as Of<'reply.failed'>).failure, api, wasUnsent(context, event) || mayTryAgain(context)),
   /** Neither node is to blame: the breaker of the first takes back what it counted, that of the second hears nothing. */
   noteRequestsFault: ({ place, lastFailedNode, ports, job, attempt }, event, api) => {
     const { failure } = event as Of<'reply.failed'>
@@ -239,13 +198,10 @@ export const actions: Readonly<Record<string, Action>> = {
     tellSucceeded(context, api)
   },
   excludeNode: (context) => {
-    if (context.place !== undefined) {
-      const { node, model } = context.place
-      const isOnlyModel = context.lastFailure?.class === 'model_missing'
-      context.excluded = [...context.excluded, isOnlyModel ? pairOf(node, model) : node]
-      context.engineMs += context.ports.now() - context.startedAt
-    }
-    context.attempt += 1
+    const { place, lastFailure } = context
+    if (place === undefined) return
+    exclude(context, place.node, lastFailure, lastFailure?.class === 'model_missing' ? place.model : undefined)
+    context.engineMs += context.ports.now() - context.startedAt
     context.place = undefined
     context.flow = undefined
   },
@@ -255,10 +211,10 @@ export const actions: Readonly<Record<string, Action>> = {
   },
   excludeLost: (context, event) => {
     const { node, model, failure } = event as Of<'placement.lost'>
-    context.attempt += 1
     if (failure === undefined) return
+    exclude(context, node, failure, model)
     context.lastFailure = failure
-    context.excluded = [...context.excluded, model === undefined ? node : pairOf(node, model)]
+    context.lastFailedNode = node
     const { ports, job, attempt } = context
     ports.journal.record({
       type: 'attempt.failed',
@@ -278,18 +234,16 @@ export const actions: Readonly<Record<string, Action>> = {
   failLast: (context) => failOn(context, errorOf(context, context.lastFailure, context.place?.node)),
   expireHold: (context) => {
     const seconds = Math.round(context.ports.config.policy.holdTimeoutMs / 1000)
-    fail(
-      context,
-      new RouterError(
-        'no_capacity',
-        `No node could take '${context.job.asked}' within ${seconds} s (policy.hold_timeout).`,
-        { retryAfterSeconds: 5, hint: `fleet explain ${context.job.id} shows what each node lacked.` },
-      ),
-      'expired',
-    )
+    const { words, nodes } = lastFailureOf(context)
+    const message = `No node could take '${context.job.asked}' within ${seconds} s (policy.hold_timeout).${words}`
+    const hint = `fleet explain ${context.job.id} shows what each node lacked.`
+    fail(context, new RouterError('no_capacity', message, { retryAfterSeconds: 5, hint, ...nodes }), 'expired')
   },
-  expireDeadline: (context) =>
-    fail(context, new RouterError('deadline_exceeded', 'The deadline passed before a node was free.'), 'expired'),
+  expireDeadline: (context) => {
+    const { words, nodes } = lastFailureOf(context)
+    const message = `The deadline passed before a node was free.${words}`
+    fail(context, new RouterError('deadline_exceeded', message, nodes), 'expired')
+  },
   noteFinished: (context, event, api) => {
     const { summary } = event as Of<'reply.finished'>
     context.summary = summary

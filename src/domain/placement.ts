@@ -1,6 +1,13 @@
 import type { Lane } from './job'
 import type { Breaker, Health, NodeDescription, ResidentModel, StoredModel } from './node'
 
+/** A node that a request could not reach: nothing was sent, so it may go there again once the node is back. */
+export interface Unreached {
+  readonly node: string
+  /** The node is back when it has answered a poll that began then or later, in ms since the epoch. */
+  readonly since: number
+}
+
 /** One (node, model) pair as a decision sees it: plain data from live snapshots and the ledger. */
 export interface Candidate {
   readonly node: NodeDescription
@@ -49,6 +56,8 @@ export interface Candidate {
   readonly maxResident?: number
   /** Others that this request must not push out. */
   readonly keeps?: readonly string[]
+  /** This request could not reach its node, which has not answered a poll since. */
+  readonly isUnreached?: true
   /** The most models that were seen in its memory at once. */
   readonly mostResident?: number
   /** Another model was loaded since the report that lists this one as resident. */

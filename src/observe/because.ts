@@ -55,7 +55,9 @@ const placedIn = (record: DecisionRecord, round: Round | undefined): Placed | un
     : { record, round, node: round.decision.node, model: round.decision.model ?? record.asked.model }
 
 /** The round that `because` speaks of. */
-export const decidingRound = ({ rounds }: DecisionRecord): Round | undefined => {
+export const decidingRound = ({ rounds, phases }: DecisionRecord): Round | undefined => {
+  // Whoever is on hold has lost the place that an earlier round gave it.
+  if (phases.at(-1)?.name === 'held') return rounds.at(-1)
   for (let i = rounds.length - 1; i >= 0; i--) {
     const round = rounds[i]
     if (round !== undefined && isPlacing(round.decision)) return round
@@ -75,7 +77,7 @@ interface Placed {
 }
 
 /** A wait or a hold may name a node too, but puts nothing there. */
-const isPlacing = ({ kind }: Decision): boolean => kind === 'start' || kind === 'load' || kind === 'bind'
+export const isPlacing = ({ kind }: Decision): boolean => kind === 'start' || kind === 'load' || kind === 'bind'
 
 const codes: ReadonlySet<string> = new Set(CODES)
 const isCode = (reason: string): reason is BecauseCode => codes.has(reason)

@@ -2,7 +2,7 @@ import type { Estimate } from '../domain/facts'
 import type { Decision, Ranked, Verdict } from '../domain/placement'
 import type { Attempt, DecisionRecord, Phase, Round } from '../domain/record'
 import { recordModel, recordNode } from '../domain/record-keys'
-import { because, retriedFrom } from './because'
+import { because, isPlacing, retriedFrom } from './because'
 import { bestFirst, isChosen, numberText, rankText } from './ranking'
 import { counted, duration, enumerate, needHave } from './words'
 
@@ -23,7 +23,7 @@ const INDENT = ' '.repeat(TIME_WIDTH + 4)
 export const renderExplain = (record: DecisionRecord): string => {
   const moments = [
     // At the same time the failure comes first: it is why there was another placement.
-    ...record.failures.map(momentOfFailure),
+    ...record.failures.map((attempt) => momentOfFailure(attempt, record)),
     ...record.rounds.map(momentOfRound),
     ...record.phases.filter(({ name }) => name !== 'placing').map((phase) => momentOfPhase(phase, record)),
   ].sort((a, b) => a.atMs - b.atMs)
@@ -133,20 +133,18 @@ const phaseDetail = (name: Phase['name'], { asked, outcome }: DecisionRecord): s
   return `${counted(outcome.tokensOut, 'token')}${rate}${exhausted}`
 }
 
-const momentOfFailure = ({
-  node,
-  model,
-  atMs,
-  class: kind,
-  message,
-  status,
-  bytes,
-  elapsedMs,
-  retried,
-}: Attempt): Moment => {
+/** A node that could not be reached may have been asked again, once it was back. */
+const whatNext = ({ node, atMs, retried }: Attempt, { rounds }: DecisionRecord): string => {
+  if (!retried) return ', not tried again'
+  const next = rounds.find((round) => round.atMs >= atMs && isPlacing(round.decision))
+  return next?.decision.node === node ? ', tried again there' : ', tried elsewhere'
+}
+
+const momentOfFailure = (attempt: Attempt, record: DecisionRecord): Moment => {
+  const { node, model, atMs, class: kind, message, status, bytes, elapsedMs } = attempt
   const what = status === undefined ? kind : `${kind} ${status}`
   const got = bytes > 0 ? `, ${counted(bytes, 'byte')} had arrived` : ''
-  const next = retried ? ', tried elsewhere' : ', not tried again'
+  const next = whatNext(attempt, record)
   return {
     atMs,
     lines: [line(atMs, 'failed', `${model} on ${node} after ${duration(elapsedMs)}: ${what}: ${message}${got}${next}`)],

@@ -146,7 +146,7 @@ export const createFamilies = () => ({
   }),
   retries: createCounter({
     name: 'fleet_retries_total',
-    help: 'Attempts that failed on the node and were made again elsewhere.',
+    help: 'Attempts that failed on the node and were made again, elsewhere or there once it was back.',
     labels: ['node', 'code'],
   }),
   fallbacks: createCounter({

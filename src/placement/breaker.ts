@@ -31,6 +31,9 @@ export const isSameFault = (first: Failure, second: Failure): boolean =>
 /** Each try that fails doubles the wait, up to the most. */
 export const nextRetryMs = (current: number, mostMs: number): number => Math.min(mostMs, current * 2)
 
+/** No connection could be made: the node has seen nothing of the request. */
+export const isUnsent = ({ class: kind }: Pick<Failure, 'class'>): boolean =>
+  kind === 'connect' || kind === 'connect_timeout' || kind === 'dns'
+
 /** It could not be reached or hung up: a sign for the node's health, not only for the breaker. */
-export const isOutOfReach = ({ class: kind }: Failure): boolean =>
-  kind === 'connect' || kind === 'connect_timeout' || kind === 'reset' || kind === 'dns'
+export const isOutOfReach = (failure: Failure): boolean => isUnsent(failure) || failure.class === 'reset'

@@ -1,14 +1,22 @@
 import { DEFAULT_PRIORITIES } from '../domain/config'
 import { type Job, modelKey } from '../domain/job'
+import type { Unreached } from '../domain/placement'
 import { SlotMap } from '../domain/slot-map'
 
 export type Standing = 'held' | 'waiting'
 
-/** A request that is not bound anywhere yet. */
-export interface Entry {
+/** A request that asks for a node. */
+export interface Asker {
   readonly job: Job
   readonly attempt: number
+  /** Nodes, or models of one, that failed it. */
   readonly excluded: readonly string[]
+  /** Nodes that it could not reach; they are kept from it until they answer a poll. */
+  readonly unreached?: readonly Unreached[]
+}
+
+/** A request that is not bound anywhere yet. */
+export interface Entry extends Asker {
   standing: Standing
   /** The node that a late policy has in mind. */
   tentative?: string
@@ -33,18 +41,11 @@ interface Group {
  * by arrival, also for those that come back. Bounded by the caller through `size` and `sizeOf`.
  */
 export interface Room {
-  add(
-    job: Job,
-    attempt: number,
-    excluded: readonly string[],
-    standing: Standing,
-    reason: string,
-    tentative?: string,
-  ): Entry
+  add(asker: Asker, standing: Standing, reason: string, tentative?: string): Entry
   remove(request: string): Entry | undefined
   get(request: string): Entry | undefined
   /** Somebody who can be served by the same nodes waits and goes before this job. */
-  hasElder(job: Job, excluded: readonly string[]): boolean
+  hasElder(asker: Omit<Asker, 'attempt'>): boolean
   /** The head of every group, oldest arrival first. */
   heads(): readonly Entry[]
   /** All held entries, oldest first. */
@@ -70,7 +71,7 @@ const isBefore = (a: Entry, b: Entry): boolean => {
   return rank !== 0 ? rank < 0 : a.job.arrivedAt < b.job.arrivedAt
 }
 
-const groupOf = (job: Job, excluded: readonly string[]): string =>
+const groupOf = ({ job, excluded, unreached = [] }: Omit<Asker, 'attempt'>): string =>
   // Not joined by characters that names may hold: a client could put its request into the group of others.
   JSON.stringify([
     job.models.map(modelKey),
@@ -80,6 +81,7 @@ const groupOf = (job: Job, excluded: readonly string[]): string =>
     job.contextTokens ?? '',
     job.standInNeeds ?? [],
     [...excluded].sort(),
+    ...unreached.map(({ node, since }) => [node, since]),
   ])
 
 export const createRoom = (rankOf: RankOf = rankByDefault): Room => {
@@ -132,16 +134,18 @@ export const createRoom = (rankOf: RankOf = rankByDefault): Room => {
   const sorted = (of: Entry[]): Entry[] => of.sort((a, b) => (isBefore(a, b) ? -1 : isBefore(b, a) ? 1 : 0))
 
   return {
-    add: (job, attempt, excluded, standing, reason, tentative) => {
+    add: (asker, standing, reason, tentative) => {
+      const { job, attempt, excluded, unreached } = asker
       if (entries.has(job.id)) throw new Error(`${job.id} waits already`)
       const entry: Entry = {
         job,
         attempt,
         excluded,
+        ...(unreached === undefined ? {} : { unreached }),
         standing,
         reason,
         rank: rankOf(job),
-        group: groupOf(job, excluded),
+        group: groupOf(asker),
         prev: undefined,
         next: undefined,
         ...(tentative === undefined ? {} : { tentative }),
@@ -163,9 +167,10 @@ export const createRoom = (rankOf: RankOf = rankByDefault): Room => {
       return entry
     },
     get: (request) => entries.get(request),
-    hasElder: (job, excluded) => {
+    hasElder: (asker) => {
       if (entries.size === 0) return false
-      const head = groups.get(groupOf(job, excluded))?.head
+      const { job } = asker
+      const head = groups.get(groupOf(asker))?.head
       if (head === undefined) return false
       const rank = head.rank - rankOf(job)
       return rank !== 0 ? rank < 0 : head.job.arrivedAt <= job.arrivedAt

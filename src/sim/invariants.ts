@@ -1,6 +1,12 @@
 import type { Fact } from '../domain/facts'
 import type { Job } from '../domain/job'
 
+export interface Waiter {
+  readonly job: Job
+  readonly excluded: readonly string[]
+  readonly unreached?: readonly unknown[]
+}
+
 /** What the checks look at; a view of the core, read between two events. */
 export interface Core {
   /** Throws when the ledger contradicts itself. */
@@ -8,7 +14,7 @@ export interface Core {
   /** The request holds a slot. */
   holds(request: string): boolean
   /** Everybody in the waiting room. */
-  waiting(): readonly { readonly job: Job; readonly excluded: readonly string[] }[]
+  waiting(): readonly Waiter[]
   /** Counts that are zero when nothing is under way, by name. */
   left(): Readonly<Record<string, number>>
 }
@@ -39,6 +45,9 @@ export const createInvariants = (core: Core, now: () => number): Invariants => {
   const jobs = new Map<string, Job>()
   const settled = new Map<string, number>()
   const answers = new Map<string, number>()
+  /** Requests whose failures were all of nodes that could not be reached, and those that failed otherwise. */
+  const unreached = new Set<string>()
+  const failed = new Set<string>()
   /** Settled since the last check. */
   let fresh: string[] = []
   const broken: string[] = []
@@ -50,7 +59,9 @@ export const createInvariants = (core: Core, now: () => number): Invariants => {
   /** Nobody who came earlier, ranks no lower and could be served by the same nodes still waits. */
   const checkOrder = (job: Job): void => {
     for (const other of core.waiting()) {
-      if (other.job.id === job.id || other.excluded.length > 0 || !sameNeeds(other.job, job)) continue
+      if (other.job.id === job.id || !sameNeeds(other.job, job)) continue
+      // Not the same nodes.
+      if (other.excluded.length > 0 || other.unreached !== undefined) continue
       if (RANK[other.job.priority] > RANK[job.priority]) continue
       const isElder = RANK[other.job.priority] < RANK[job.priority] || other.job.arrivedAt < job.arrivedAt
       if (isElder) breach(`${job.id} was placed before ${other.job.id}, which came first`)
@@ -65,6 +76,11 @@ export const createInvariants = (core: Core, now: () => number): Invariants => {
         settled.set(fact.request, count)
         fresh.push(fact.request)
         if (count > 1) breach(`${fact.request} settled ${count} times`)
+        if (fact.outcome.end === 'failed' && unreached.has(fact.request) && !failed.has(fact.request))
+          breach(`${fact.request} failed although no node has seen it`)
+      } else if (fact.type === 'attempt.failed') {
+        const kind = fact.failure.class === 'connect' ? unreached : failed
+        kind.add(fact.request)
       } else if (fact.type === 'request.placed' && fact.attempt === 1 && LEAVING.has(fact.decision.kind)) {
         const job = jobs.get(fact.request)
         if (job !== undefined) checkOrder(job)

@@ -23,6 +23,10 @@ export const createSimGateway = (
   const sent = new Set<string>()
   /** What a client that hangs up calls, by request, while its answer flows. */
   const answering = new Map<string, () => void>()
+  /** When the last poll that was answered began, by node. */
+  const answeredAt = new Map<string, number>()
+  /** When a request found a node down, by both. */
+  const refusedAt = new Map<string, number>()
 
   const fault = (kind: Failure['class'], message: string, elapsedMs = 0): NodeFault =>
     new NodeFault({ class: kind, message, bytes: 0, elapsedMs })
@@ -44,8 +48,10 @@ export const createSimGateway = (
   return {
     report: async (description, signal) => {
       const node = nodeOf(description)
+      const askedAt = clock.now()
       await work(node, node.between([1, 30]), signal)
       while (clock.now() < node.deafUntil) await work(node, node.deafUntil - clock.now(), signal)
+      answeredAt.set(node.spec.name, askedAt)
       return node.report()
     },
 
@@ -69,6 +75,9 @@ export const createSimGateway = (
       const key = `${request}/${attempt}`
       if (sent.has(key)) breach(`${key} was sent twice`)
       sent.add(key)
+      const refused = refusedAt.get(`${request} ${description.name}`)
+      if (refused !== undefined && (answeredAt.get(description.name) ?? 0) < refused)
+        breach(`${key} was sent to ${description.name} again, which has not answered since it was down`)
       return answer(node, { key, model: modelKey(model), phase: 'prefill', gone: false }, request, listener, signal)
     },
 
@@ -171,7 +180,11 @@ export const createSimGateway = (
       },
       { once: true },
     )
-    if (node.isDown) clock.setTimeout(() => fail(failure('connect', 'connection refused')), WIRE_MS)
+    const refuse = (): void => {
+      refusedAt.set(`${request} ${node.spec.name}`, clock.now())
+      fail(failure('connect', 'connection refused'))
+    }
+    if (node.isDown) clock.setTimeout(refuse, WIRE_MS)
     else node.later(WIRE_MS, arrive, onCrash)
     return flow
   }

@@ -15,6 +15,7 @@ type Event = EventObject & Record<string, unknown>
 
 const walk = walkOfChart(requestChart)
 const failure: Failure = { class: 'reset', message: 'connection reset', bytes: 0, elapsedMs: 5 }
+const refused: Failure = { class: 'connect', message: 'connection refused', bytes: 0, elapsedMs: 5 }
 const refusal = new RouterError('queue_full', 'Full.')
 const granted = { type: 'slot.granted', node: 'a', model: 'm', attempt: 1, residency: 'resident', queue: 'queue/a/m' }
 
@@ -25,6 +26,7 @@ const events: Readonly<Record<string, Event>> = {
   bound: { type: 'placement.bound', node: 'a', model: 'm' },
   refused: { type: 'placement.refused', error: refusal },
   lost: { type: 'placement.lost', node: 'a', failure },
+  unreached: { type: 'placement.lost', node: 'a', failure: refused },
   gone: { type: 'placement.lost', node: 'a' },
   queueRefused: { type: 'queue.refused', node: 'a', reason: 'queue_restarted' },
   again: { type: 'place.again' },
@@ -113,6 +115,7 @@ describe.each(STANDING)('%s:', (state) => {
     ['refused', 'settled', {}],
     ['lost', 'placing', {}],
     ['lost', 'settled', LAST],
+    ['unreached', 'placing', LAST],
     ['gone', 'placing', LAST],
     ['queueRefused', 'placing', {}],
     ['queueRefused', 'settled', { queueCrashes: 3 }],
@@ -181,6 +184,7 @@ describe('starting:', () => {
     ['the node says no to the client', { type: 'reply.failed', failure, rejected: true }, 'settled', {}],
     ['a failure', { type: 'reply.failed', failure, rejected: false }, 'placing', {}],
     ['the last failure', { type: 'reply.failed', failure, rejected: false }, 'settled', LAST],
+    ['a node that is not reached', { type: 'reply.failed', failure: refused, rejected: false }, 'placing', LAST],
     ['its node stands still', { type: 'node.wedged', node: 'a' }, 'starting', {}],
     ['another node is free', { type: 'placement.elsewhere', attempt: 1 }, 'placing', {}],
     ['news for an earlier attempt', { type: 'placement.elsewhere', attempt: 0 }, 'starting', {}],
@@ -255,6 +259,20 @@ test('BL-E02 two nodes that fail on it with the same words: it ends, and neither
   actor.send({ type: 'reply.failed', failure: broken, rejected: false })
   expect(look().value).toBe('settled')
   expect(to('node/a')).toMatchObject([{ type: 'attempt.forgiven', message: broken.message }])
+})
+
+test('a node that was not reached is named with the time of it, and uses up no try', () => {
+  const { actor, look, to, clock } = begin('starting')
+  actor.send({ type: 'reply.failed', failure: refused, rejected: false })
+
+  expect(to('dispatcher').at(-1)).toMatchObject({
+    type: 'request.place',
+    cause: 'retry',
+    attempt: 2,
+    excluded: [],
+    unreached: [{ node: 'a', since: clock.now() }],
+  })
+  expect(look().context).toMatchObject({ attempt: 2, unsent: 1 })
 })
 
 test('a client that has its headers already is known to have them', () => {

@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { runtimeChart, runtimeLogic } from '../../actors/runtime.machine'
 import type { NodeReport } from '../../src/domain/node'
+import { NodeFault } from '../../src/ports/node-gateway'
 import { alone } from '../support/alone'
 import { resident, testNode } from '../support/host'
 import { missing, walkOfChart, watch } from '../support/transitions'
@@ -79,6 +80,17 @@ test('a load that fails, or takes too long, is told; the late one is aborted', a
   await late.clock.advance(5_000)
   expect(late.toDispatcher()).toMatchObject([{ type: 'load.failed', model: 'm' }])
   expect([late.look().value, late.loads[0]?.signal.aborted]).toEqual(['steady', true])
+})
+
+test('a load that could not even be asked for says so, to the node as well', async () => {
+  const { runtime, loads, toDispatcher, clock, sent } = begin()
+  runtime.send(load)
+  loads[0]?.fail(new NodeFault({ class: 'connect', message: 'refused', bytes: 0, elapsedMs: 1 }))
+  await clock.advance(0)
+
+  expect(toDispatcher()).toMatchObject([{ type: 'load.failed', message: 'refused', unsent: 'connect' }])
+  const toNode = sent.filter(({ to }) => to === 'node/a').map(({ event }) => event)
+  expect(toNode).toMatchObject([{ type: 'attempt.failed', failure: { class: 'connect' } }])
 })
 
 test('another description of the node holds for the next load', () => {

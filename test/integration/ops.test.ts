@@ -168,7 +168,8 @@ describe('BL-L02 every failure is told with class, phase, node, time and bytes, 
   const PROMPT = 'a-prompt-that-nobody-may-keep'
   const elsewhere =
     (url: () => string) =>
-    ({ router }: Bench): void => {
+    ({ router, fakes }: Bench): void => {
+      fakes[0]?.faults.add({ type: 'refuse' })
       // As if the name or the server had changed since the last poll.
       const { roster } = router.fleet.shared
       const member = roster.get('a')
@@ -193,7 +194,7 @@ describe('BL-L02 every failure is told with class, phase, node, time and bytes, 
   ])('%s', (_, arrange, kind, message) =>
     withRouter(
       [{ kind: 'llamacpp', answerTokens: 8 }],
-      { ...quiet, policy: { retries: 0 }, limits: { firstTokenTimeoutMs: 150 } },
+      { ...quiet, policy: { retries: 0, holdTimeoutMs: 100 }, limits: { firstTokenTimeoutMs: 150 } },
       async (bench) => {
         arrange(bench)
 
@@ -203,6 +204,7 @@ describe('BL-L02 every failure is told with class, phase, node, time and bytes, 
 
         const record = bench.router.decisions.last()
         const isMidway = answer.status === 200
+        const isUnsent = kind === 'connect' || kind === 'dns'
         expect((record?.failures[0]?.bytes ?? 0) > 0).toBe(isMidway)
         expect(record?.failures).toMatchObject([
           {
@@ -214,8 +216,8 @@ describe('BL-L02 every failure is told with class, phase, node, time and bytes, 
           },
         ])
         expect(record?.outcome).toMatchObject({
-          end: isMidway ? 'incomplete' : 'failed',
-          phase: isMidway ? 'generating' : 'prefill',
+          end: isMidway ? 'incomplete' : isUnsent ? 'expired' : 'failed',
+          phase: isMidway ? 'generating' : isUnsent ? 'held' : 'prefill',
           message: expect.stringMatching(/\S/),
         })
         expect(JSON.stringify([record, bench.facts])).not.toContain(PROMPT)

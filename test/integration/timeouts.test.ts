@@ -88,10 +88,12 @@ describe('one limit for each phase', () => {
     const { outcome } = bench.submit()
     await bench.clock.advance(3_000)
 
+    bench.gateway.reports.set('a', 'hang')
     bench.gateway.running[0]?.fail({ class: 'connect_timeout', message: 'no connection within 3000 ms' })
+    await bench.clock.advance(30_000)
 
     expect(String(((await outcome) as { error: Error }).error.message)).toContain('no connection within 3000 ms')
-    expect(bench.settled()).toMatchObject([{ outcome: { end: 'failed', status: 504 } }])
+    expect(bench.settled()).toMatchObject([{ outcome: { end: 'expired', status: 503 } }])
     bench.expectIdle()
   })
 })

@@ -65,6 +65,25 @@ describe('a breach is found:', () => {
     ])
   })
 
+  test('a request that fails although no node has seen it, and none that one has seen', () => {
+    const failed = (kind: 'connect' | 'reset'): Fact => ({
+      type: 'attempt.failed',
+      at: 0,
+      request: 'r',
+      node: 'a',
+      model: 'm',
+      attempt: 1,
+      failure: { class: kind, message: '', bytes: 0, elapsedMs: 1 },
+      retried: true,
+    })
+    const end = settledFact('r') as Extract<Fact, { type: 'request.settled' }>
+    const failure: Fact = { ...end, outcome: { ...end.outcome, end: 'failed' } }
+
+    expect(brokenBy({}, [arrived('r'), failed('connect'), failure])).toEqual(['r failed although no node has seen it'])
+    expect(brokenBy({}, [arrived('r'), failed('connect'), failed('reset'), failure])).toEqual([])
+    expect(brokenBy({}, [arrived('r'), failed('connect'), settledFact('r')])).toEqual([])
+  })
+
   test('one that overtakes an elder with the same needs, and none that may', () => {
     const late = testJob({ id: 'r', arrivedAt: 2 })
     const waiting = (change: Parameters<typeof testJob>[0]) => () => [
@@ -76,6 +95,10 @@ describe('a breach is found:', () => {
     expect(brokenBy({ waiting: waiting({ arrivedAt: 3, priority: 'critical' }) }, facts)).toHaveLength(1)
     expect(brokenBy({ waiting: waiting({ priority: 'batch' }) }, facts)).toEqual([])
     expect(brokenBy({ waiting: waiting({ pin: 'a' }) }, facts)).toEqual([])
+    const away = () => [
+      { job: testJob({ id: 'elder', arrivedAt: 1 }), excluded: [], unreached: [{ node: 'a', since: 0 }] },
+    ]
+    expect(brokenBy({ waiting: away }, facts)).toEqual([])
     expect(brokenBy({ waiting: waiting({ arrivedAt: 3 }) }, facts)).toEqual([])
   })
 })
@@ -128,6 +151,22 @@ describe('a simulated machine tells of', () => {
     expect(breaches).toContain('r2/1 was sent twice')
     expect(breaches).toContain('2 requests on 1 slots of a/m')
     expect(ends).toEqual(['completed', 'completed', 'completed'])
+  })
+
+  test('a request that comes again although the machine was down and has answered no poll since', async () => {
+    const { clock, node, gateway, breaches, send } = await machine()
+    const poll = () => gateway.report(node.description, new AbortController().signal)
+    node.crash()
+    send('r1')
+    await clock.advance(10)
+    node.revive()
+    send('r1', 2)
+    await clock.advance(10)
+    void poll()
+    await clock.advance(50)
+    send('r1', 3)
+
+    expect(breaches).toEqual(['r1/2 was sent to a again, which has not answered since it was down'])
   })
 
   test('a busy model that is pushed out, two loads at once, a cut of nothing', async () => {

@@ -123,7 +123,7 @@ export class ScriptedGateway implements NodeGateway {
     options: LoadOptions
     signal: AbortSignal
     done(): void
-    fail(message: string): void
+    fail(reason: string | Error): void
   }[] = []
   readonly cuts: { request: string; failure: Failure }[] = []
   polls = 0
@@ -154,7 +154,7 @@ export class ScriptedGateway implements NodeGateway {
         options,
         signal,
         done: resolve,
-        fail: (message) => reject(new Error(message)),
+        fail: (reason) => reject(typeof reason === 'string' ? new Error(reason) : reason),
       })
     })
   }

@@ -4,9 +4,6 @@ import type { Filter } from './filter'
 /** How a request remembers that one model of a node failed it: another one there may do. Node names have no slash. */
 export const pairOf = (node: string, model: string): string => `${node}/${modelKey(model)}`
 
-/** The node of what a request remembers, which is a node or one model there. */
-export const nodeOfPair = (entry: string): string => entry.split('/', 1)[0] ?? entry
-
 /** This request already failed there. */
 export const failedBefore: Filter = {
   name: 'failed_before',

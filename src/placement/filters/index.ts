@@ -15,6 +15,7 @@ import { pinnedElsewhere } from './pinned-elsewhere'
 import { pressureCritical } from './pressure'
 import { queueFull } from './queue-full'
 import { role } from './role'
+import { unreachable } from './unreachable'
 
 /** Stage 1, in this order: the first reason that applies is the one that is told. */
 export const filters: readonly Filter[] = [
@@ -27,6 +28,7 @@ export const filters: readonly Filter[] = [
   failedBefore,
   notInventoried,
   offline,
+  unreachable,
   breakerOpen,
   paused,
   laneDown,

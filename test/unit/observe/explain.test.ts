@@ -81,6 +81,29 @@ test('a retry tells both rounds, the failure between them, and the count at the 
   expect(text.indexOf('failed     ')).toBeLessThan(text.indexOf('(retry)'))
 })
 
+test('a node that could not be reached is what the request waits for, and then tried again there', () => {
+  const waits = [
+    ...ordinary().slice(0, 3),
+    failed(15, 'rig'),
+    placed(15, [eliminated('rig', 'unreachable')], HOLD, { cause: 'retry', attempt: 2 }),
+    phase(15, 'held'),
+  ]
+  expect(explained(...waits)).toContain(
+    'because  no node can serve qwen3:8b now: rig could not be reached and has not answered a poll since\n',
+  )
+
+  const served = explained(
+    ...waits,
+    placed(2_015, [], start('rig'), { cause: 'freed', attempt: 2 }),
+    phase(2_015, 'prefill', { node: 'rig' }),
+    settled(3_000, { outcome: outcome({ retries: 1 }) }),
+  )
+  expect(served).toContain('connect: connection refused, tried again there\n')
+  expect(served).toContain('  0.01 s   placing    residency, 1 candidate (retry) -> hold (held)\n')
+  expect(served).toContain('  because  rig')
+  expect(served).toContain(', after 2.0 s of waiting\n')
+})
+
 test('a held request that is still running says so, and how often nothing changed', () => {
   const hold = (atMs: number) => placed(atMs, [tooBig('pi')], HOLD, { cause: 'hold' })
   const text = explained(arrived(), placed(0, [tooBig('pi')], HOLD), hold(2_000), hold(4_000), phase(0, 'held'))

@@ -10,6 +10,7 @@ const candidates = [
   hot('a', { node: testNode('a', { roles: ['embedding'], models: ['x'], tags: ['gpu'] }) }),
   hot('a', { stored: { name: 'm', capabilities: [], maxContextTokens: 1 } }),
   candidate('a', { availableGb: 1, costGb: 2, pressure: 'critical', health: 'offline' }),
+  hot('a', { isUnreached: true }),
 ]
 const jobs: Partial<Job>[] = [
   {},

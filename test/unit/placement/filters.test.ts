@@ -19,6 +19,8 @@ test.each<[string, Candidate, Partial<Job>, string | undefined]>([
   ['suspect stays', hot('a', { health: 'suspect' }), {}, undefined],
   ['breaker open', hot('a', { breaker: 'open' }), {}, 'breaker_open'],
   ['half open stays', hot('a', { breaker: 'half_open' }), {}, undefined],
+  ['not reached by this request', hot('a', { isUnreached: true }), {}, 'unreachable'],
+  ['offline explains why it was not reached', hot('a', { isUnreached: true, health: 'offline' }), {}, 'offline'],
   ['paused', hot('a', { admission: 'paused' }), {}, 'paused'],
   ['draining', hot('a', { admission: 'draining' }), {}, 'paused'],
   ['critical pressure', hot('a', { pressure: 'critical' }), {}, 'pressure_critical'],
@@ -109,5 +111,6 @@ test('reasons are unique, and waiting can cure some of them', () => {
     'offline',
     'paused',
     'pressure_critical',
+    'unreachable',
   ])
 })

@@ -71,7 +71,7 @@ test('foreign load is what the engine runs beyond the most that we had there sin
 test('the room keeps priority, then arrival, also for those that come back', () => {
   const room = createRoom()
   const add = (id: string, arrivedAt: number, priority: 'critical' | 'normal' | 'batch' = 'normal') =>
-    room.add(testJob({ id, arrivedAt, priority }), 1, [], 'waiting', 'busy')
+    room.add({ job: testJob({ id, arrivedAt, priority }), attempt: 1, excluded: [] }, 'waiting', 'busy')
   add('late', 3)
   add('batch', 1, 'batch')
   add('early', 2)
@@ -91,7 +91,11 @@ test('the room has one head for each set of requests that the same nodes can ser
     ['seeing', { needs: ['chat', 'vision'] as const }],
     ['other', { asked: 'x', models: ['x'] }],
   ] as const)
-    room.add(testJob({ id, ...change }), 1, [], id === 'seeing' ? 'held' : 'waiting', 'busy')
+    room.add(
+      { job: testJob({ id, ...change }), attempt: 1, excluded: [] },
+      id === 'seeing' ? 'held' : 'waiting',
+      'busy',
+    )
   expect(
     room
       .heads()
@@ -99,8 +103,8 @@ test('the room has one head for each set of requests that the same nodes can ser
       .sort(),
   ).toEqual(['other', 'pinned', 'plain', 'seeing'])
   expect([room.sizeOf('m'), room.sizeOf('x'), room.size, room.heldCount]).toEqual([4, 1, 5, 1])
-  expect(room.hasElder(testJob(), [])).toBe(true)
-  expect(room.hasElder(testJob({ pin: 'b' }), [])).toBe(false)
+  expect(room.hasElder({ job: testJob(), excluded: [] })).toBe(true)
+  expect(room.hasElder({ job: testJob({ pin: 'b' }), excluded: [] })).toBe(false)
   for (const id of ['plain', 'plain2', 'pinned', 'seeing', 'other']) room.remove(id)
   expect([room.sizeOf('m'), room.size, room.heldCount, room.heads().length]).toEqual([0, 0, 0, 0])
 })
@@ -114,7 +118,7 @@ test('the room drains in order under random arrivals and departures', () => {
         const left: { id: string; at: number; order: number }[] = []
         for (const [order, { at, leave }] of steps.entries()) {
           const id = `r${order}`
-          room.add(testJob({ id, arrivedAt: at }), 1, [], 'waiting', 'busy')
+          room.add({ job: testJob({ id, arrivedAt: at }), attempt: 1, excluded: [] }, 'waiting', 'busy')
           if (leave) room.remove(id)
           else left.push({ id, at, order })
         }

@@ -65,8 +65,8 @@ describe('the room', () => {
     const room = createRoom((job) => rules.order.indexOf(classAt(job, now, rules)))
     const batch = testJob({ priority: 'batch', arrivedAt: 0 })
     const normal = testJob({ arrivedAt: 500 })
-    room.add(batch, 1, [], 'waiting', 'busy')
-    room.add(normal, 1, [], 'waiting', 'busy')
+    room.add({ job: batch, attempt: 1, excluded: [] }, 'waiting', 'busy')
+    room.add({ job: normal, attempt: 1, excluded: [] }, 'waiting', 'busy')
     const order = () => room.entries().map(({ job }) => job.id)
 
     expect(room.heads().map(({ job }) => job.id)).toEqual([normal.id])
@@ -81,9 +81,9 @@ describe('the room', () => {
 
   test('knows how many of the same model go before a job', () => {
     const room = createRoom()
-    room.add(testJob({ arrivedAt: 1 }), 1, [], 'waiting', 'busy')
-    room.add(testJob({ arrivedAt: 2, priority: 'batch' }), 1, [], 'waiting', 'busy')
-    room.add(testJob({ arrivedAt: 2, asked: 'other' }), 1, [], 'waiting', 'busy')
+    room.add({ job: testJob({ arrivedAt: 1 }), attempt: 1, excluded: [] }, 'waiting', 'busy')
+    room.add({ job: testJob({ arrivedAt: 2, priority: 'batch' }), attempt: 1, excluded: [] }, 'waiting', 'busy')
+    room.add({ job: testJob({ arrivedAt: 2, asked: 'other' }), attempt: 1, excluded: [] }, 'waiting', 'busy')
 
     expect(room.ahead(testJob({ arrivedAt: 3 }))).toBe(1)
     expect(room.ahead(testJob({ arrivedAt: 3, priority: 'batch' }))).toBe(2)
@@ -92,8 +92,8 @@ describe('the room', () => {
 
   test('requests under different policies are not one group', () => {
     const room = createRoom()
-    room.add(testJob(), 1, [], 'waiting', 'busy')
-    room.add(testJob({ policy: 'warmth' }), 1, [], 'waiting', 'busy')
+    room.add({ job: testJob(), attempt: 1, excluded: [] }, 'waiting', 'busy')
+    room.add({ job: testJob({ policy: 'warmth' }), attempt: 1, excluded: [] }, 'waiting', 'busy')
 
     expect(room.heads()).toHaveLength(2)
   })
