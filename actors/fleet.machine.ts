@@ -1,7 +1,7 @@
 import { type AnyActorRef, assign, setup } from 'xstate'
-import type { NodeDescription } from '../src/domain/node'
+import type { Admission, NodeDescription } from '../src/domain/node'
 import type { Journal } from '../src/ports/journal'
-import { addNode, configure, type Household, removeNode } from './membership'
+import { addNode, configure, type Household, removeNode, startNode } from './membership'
 import type { DispatcherContext } from './dispatcher/context'
 import type { Nursery } from './nursery'
 import { address, type DispatcherEvent, type FleetEvent, type RequestsEvent } from './protocol'
@@ -17,6 +17,8 @@ export interface FleetInput {
   readonly journal: Journal
   readonly now: () => number
   readonly nodes: readonly NodeDescription[]
+  /** How a node that joins begins. */
+  readonly admissionOf: (node: string) => Admission
   /** Live children by address. */
   readonly children: Map<string, AnyActorRef>
 }
@@ -61,12 +63,12 @@ export const fleetMachine = setup({
   },
   actions: {
     makeTree: ({ context, self }) => {
-      const { children, nursery, nodes } = context
+      const { children, nursery, nodes, admissionOf } = context
       const parent = self as unknown as AnyActorRef
       children.set(address.queues, nursery.queues(parent))
       children.set(address.dispatcher, nursery.dispatcher(parent))
       children.set(address.requests, nursery.requests(parent))
-      for (const node of nodes) children.set(address.node(node.name), nursery.node(parent, node))
+      for (const node of nodes) startNode(householdOf(context, self), node, admissionOf(node.name))
     },
     addNode: ({ context, event, self }) => {
       if (event.type === 'node.add') addNode(householdOf(context, self), event.node)
@@ -91,10 +93,7 @@ export const fleetMachine = setup({
       const member = context.roster.get(nodeNameOf(actorId) ?? '')
       if (member === undefined) return
       // Health is polled again; what an operator said is not forgotten.
-      const { admission } = axesOf(member)
-      const actor = context.nursery.node(self as unknown as AnyActorRef, member.description)
-      context.children.set(actorId, actor)
-      if (admission !== 'open') actor.send({ type: admission === 'paused' ? 'node.pause' : 'node.drain' })
+      startNode(householdOf(context, self), member.description, axesOf(member).admission)
     },
     /** What the broken node's keeper of memory was about to load is loaded by nobody now. */
     loseRuntime: ({ context, event, system }) => {

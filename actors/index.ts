@@ -69,7 +69,15 @@ export const startFleet = (
       setTimeout: (run: () => void, ms: number) => clock.setTimeout(run, ms),
       clearTimeout: (handle: unknown) => clock.clearTimeout(handle),
     },
-    input: { nursery, roster: shared.roster, journal, now: () => clock.now(), nodes: config.nodes, children },
+    input: {
+      nursery,
+      roster: shared.roster,
+      journal,
+      now: () => clock.now(),
+      nodes: config.nodes,
+      children,
+      admissionOf: ports.admissionOf ?? (() => 'open'),
+    },
   } as never) as unknown as AnyActorRef
   indexScheduler(root)
   const broke = (machine: string) => (error: unknown) =>

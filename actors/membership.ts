@@ -1,6 +1,6 @@
 import type { AnyActorRef } from 'xstate'
 import type { Config } from '../src/domain/config'
-import type { NodeDescription } from '../src/domain/node'
+import type { Admission, NodeDescription } from '../src/domain/node'
 import { nodeChanges } from '../src/domain/node-changes'
 import type { Journal } from '../src/ports/journal'
 import type { Nursery } from './nursery'
@@ -15,6 +15,8 @@ export interface Household {
   readonly roster: Roster
   readonly journal: Journal
   readonly now: () => number
+  /** How a node that joins begins. */
+  readonly admissionOf: (node: string) => Admission
   /** Live children by address. */
   readonly children: Map<string, AnyActorRef>
   readonly self: AnyActorRef
@@ -24,13 +26,24 @@ type Told = QueuesEvent | DispatcherEvent | RequestsEvent
 
 const tell = ({ children }: Household, to: string, event: Told): void => children.get(to)?.send(event)
 
+/** A new actor of a node, which takes over what an operator said of it. */
+export const startNode = (
+  { nursery, children, self }: Pick<Household, 'nursery' | 'children' | 'self'>,
+  node: NodeDescription,
+  admission: Admission,
+): void => {
+  const actor = nursery.node(self, node)
+  children.set(address.node(node.name), actor)
+  if (admission !== 'open') actor.send({ type: admission === 'paused' ? 'node.pause' : 'node.drain' })
+}
+
 /** A node joins; nothing happens when one of that name is there. */
 export const addNode = (house: Household, node: NodeDescription): void => {
-  const { roster, journal, now, self } = house
+  const { roster, journal, now, admissionOf } = house
   if (roster.get(node.name) !== undefined) return
   // What a node of that name left running has a queue there still.
   tell(house, address.queues, { type: 'queues.open', node: node.name })
-  house.children.set(address.node(node.name), house.nursery.node(self, node))
+  startNode(house, node, admissionOf(node.name))
   journal.record({ type: 'node.added', at: now(), node: node.name, kind: node.kind, url: node.url })
 }
 
@@ -57,15 +70,13 @@ export const removeNode = (house: Household, name: string): void => {
 
 /** Another server under the same name; an operator's pause or drain stays. */
 const replaceNode = (house: Household, node: NodeDescription): void => {
-  const { roster, self, children, nursery, journal, now } = house
+  const { roster, journal, now } = house
   const { name, kind, url } = node
   const member = roster.get(name)
   const admission = member === undefined ? 'open' : axesOf(member).admission
   if (!dismiss(house, name, 'node_replaced')) return
   tell(house, address.queues, { type: 'queues.open', node: name })
-  const actor = nursery.node(self, node)
-  children.set(address.node(name), actor)
-  if (admission !== 'open') actor.send({ type: admission === 'paused' ? 'node.pause' : 'node.drain' })
+  startNode(house, node, admission)
   journal.record({ type: 'node.changed', at: now(), node: name, kind, url, replaced: true })
 }
 

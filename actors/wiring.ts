@@ -1,5 +1,6 @@
 import type { AnyActorRef } from 'xstate'
 import type { Config } from '../src/domain/config'
+import type { Admission } from '../src/domain/node'
 import type { RouterError } from '../src/domain/errors'
 import { modelKey } from '../src/domain/job'
 import type { KeyLimits } from '../src/placement/key-limits'
@@ -35,6 +36,8 @@ export interface Ports {
   readonly samples: Samples
   /** Where it is remembered which weights a model's name stands for; without it, only while the process runs. */
   readonly identities?: IdentityStore
+  /** How a node begins that an operator had paused or drained; open without it. */
+  readonly admissionOf?: (node: string) => Admission
   /** 0 <= x < 1 */
   readonly random: () => number
   /** Fine-grained time in ms, for measuring how long a decision takes. */

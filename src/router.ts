@@ -18,6 +18,7 @@ import type { NodeHttp } from './nodes/http'
 import { createUpstreamClient } from './nodes/http1'
 import { createTokenCount } from './nodes/token-count'
 import type { UpstreamClient } from './nodes/upstream'
+import { createAdmissions } from './observe/admissions'
 import { createDecisions } from './observe/decisions'
 import { replyHeaders } from './observe/headers'
 import { createJournal } from './observe/journal'
@@ -105,6 +106,8 @@ export const openRouter = async (
       return config.server.maxBufferedBytes
     },
   })
+  const isConfigured = (node: string): boolean => config.nodes.some(({ name }) => name === node)
+  const admissions = createAdmissions(store.admissions, isConfigured, clock.now)
   // The metrics ask the fleet at each scrape, and the fleet tells them its facts: one of the two has to come first.
   let fleet: Started
   const metrics = createMetrics({
@@ -122,7 +125,15 @@ export const openRouter = async (
   const hear = (fact: Fact): void => {
     for (const listener of listeners) listener(fact)
   }
-  const journal = createJournal([decisions, usage, metrics, log, learnFrom(samples), { name: 'listeners', hear }])
+  const journal = createJournal([
+    decisions,
+    usage,
+    admissions,
+    metrics,
+    log,
+    learnFrom(samples),
+    { name: 'listeners', hear },
+  ])
   const exchanges = new SlotMap<Exchange>()
   const http = createNodeHttp({
     instance,
@@ -157,6 +168,7 @@ export const openRouter = async (
       journal,
       samples,
       identities: store.identities,
+      admissionOf: admissions.of,
       random: systemRandom.next,
       precise: () => performance.now(),
     },

@@ -5,6 +5,7 @@ import { createLatest, type LearnedMeans, type LearnedPair, type LearnedRate, MA
 import type { TokenRatio } from '../learning/token-ratio'
 import type { Clock } from '../ports/clock'
 import type { KeyUsage } from '../ports/usage'
+import type { Closed } from '../ports/admissions'
 import type { Lineage } from '../ports/identities'
 import type { KeptVideo } from '../ports/videos'
 import { MAX_LIST, type Store } from './store'
@@ -29,6 +30,7 @@ export const openMemoryStore = (options: MemoryStoreOptions): Store => {
   const means = createLatest<LearnedMeans>(MAX_PAIRS)
   const ratios = createLatest<TokenRatio>(MAX_PAIRS)
   const identities = new Map<string, Lineage>()
+  const admissions = new Map<string, Closed>()
 
   const usage = new Map<string, KeyUsage>()
   const videos = new Map<string, KeptVideo>()
@@ -83,6 +85,11 @@ export const openMemoryStore = (options: MemoryStoreOptions): Store => {
       },
     },
     identities: { load: () => [...identities.values()], save: (lineage) => void identities.set(lineage.key, lineage) },
+    admissions: {
+      load: () => [...admissions.values()],
+      save: (closed) => void admissions.set(closed.node, closed),
+      forget: (node) => void admissions.delete(node),
+    },
     usage: {
       load: () => [...usage.values()],
       save: (row) => void usage.set(`${row.key}\0${row.day}`, row),

@@ -74,6 +74,12 @@ const MIGRATIONS: readonly string[] = [
    ) STRICT, WITHOUT ROWID;`,
   // What is looked for is what went wrong, and that is rare: a completed request is no part of it and costs nothing.
   `CREATE INDEX decisions_uncompleted ON decisions (ended, at, model, node) WHERE ended <> 'completed';`,
+  `CREATE TABLE node_admissions (
+     node TEXT PRIMARY KEY,
+     admission TEXT NOT NULL,
+     configured INTEGER NOT NULL,
+     at REAL NOT NULL
+   ) STRICT, WITHOUT ROWID;`,
 ]
 
 export const SCHEMA_VERSION = MIGRATIONS.length

@@ -4,6 +4,7 @@ import type { Clock } from '../ports/clock'
 import type { DecisionQuery } from '../ports/decisions'
 import type { Checkpoints } from './checkpoints'
 import { openDatabase } from './open-database'
+import { admissionsTable } from './sqlite-admissions'
 import { identitiesTable } from './sqlite-identities'
 import { learnedTables } from './sqlite-learned'
 import { recordsTable } from './sqlite-records'
@@ -58,6 +59,7 @@ export const openStore = (options: StoreOptions): Store => {
   const usage = usageTable(database)
   const identities = identitiesTable(database)
   const videos = videosTable(database)
+  const admissions = admissionsTable(database)
   /** Settled and not on disk yet, oldest save first; their JSON is made with the batch, when no request waits for it. */
   const pending = new SlotMap<DecisionRecord>()
   let flushTimer: unknown
@@ -72,6 +74,7 @@ export const openStore = (options: StoreOptions): Store => {
     usage.write()
     identities.write()
     videos.write()
+    admissions.write()
   })
 
   /** Whether everything of the batch is on disk. */
@@ -94,6 +97,7 @@ export const openStore = (options: StoreOptions): Store => {
       unmoved = 0
       checkpoints?.ask(path)
     }
+    admissions.forget()
     return true
   }
 
@@ -163,6 +167,17 @@ export const openStore = (options: StoreOptions): Store => {
       load: () => attempt(identities.load) ?? [],
       save: (lineage) => {
         identities.remember(lineage)
+        schedule(FLUSH_EVERY_MS)
+      },
+    },
+    admissions: {
+      load: () => attempt(admissions.load) ?? [],
+      save: (closed) => {
+        admissions.remember(closed.node, closed)
+        schedule(FLUSH_EVERY_MS)
+      },
+      forget: (node) => {
+        admissions.remember(node, undefined)
         schedule(FLUSH_EVERY_MS)
       },
     },

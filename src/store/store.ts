@@ -2,6 +2,7 @@ import type { DecisionRecord } from '../domain/record'
 import type { Learned } from '../learning/learned'
 import type { Decisions } from '../ports/decisions'
 import type { KeyUsage } from '../ports/usage'
+import type { AdmissionStore } from '../ports/admissions'
 import type { IdentityStore } from '../ports/identities'
 import type { VideoStore } from '../ports/videos'
 
@@ -19,6 +20,8 @@ export interface Store extends Decisions {
   }
   /** Which weights the names of models stand for; written with the next batch. */
   readonly identities: IdentityStore
+  /** Nodes that an operator paused or drains; written with the next batch. */
+  readonly admissions: AdmissionStore
   readonly usage: {
     /** Read once at start. */
     load(): readonly KeyUsage[]

@@ -192,6 +192,22 @@ for (const [kind, open] of Object.entries(kinds)) {
       store.close()
     })
 
+    test('paused nodes come back, the last word on each, also before and after it was written', () => {
+      const { store, rest } = setUp()
+      const paused = (node: string) => ({ node, admission: 'paused', isConfigured: true, at: 5 }) as const
+      const load = () => store.admissions.load().toSorted((a, b) => (a.node < b.node ? -1 : 1))
+      for (const node of ['a', 'b', 'c']) store.admissions.save(paused(node))
+      store.admissions.forget('b')
+      rest()
+      expect(load()).toEqual([paused('a'), paused('c')])
+
+      store.admissions.forget('a')
+      store.admissions.save({ ...paused('c'), admission: 'draining', isConfigured: false })
+      rest()
+      expect(load()).toEqual([{ node: 'c', admission: 'draining', isConfigured: false, at: 5 }])
+      store.close()
+    })
+
     test('closing leaves no timer behind', () => {
       const { clock, store, settledRecord } = setUp()
       store.save(settledRecord('req_1'))
