@@ -51,6 +51,8 @@ export interface Failure {
     | 'reset'
     | 'status'
     | 'overloaded'
+    /** Its server answers already, but only that the engine is not ready yet. */
+    | 'starting'
     | 'bad_content'
     | 'first_byte_timeout'
     | 'idle_timeout'

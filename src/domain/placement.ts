@@ -1,7 +1,7 @@
 import type { Lane } from './job'
 import type { Breaker, Health, NodeDescription, ResidentModel, StoredModel } from './node'
 
-/** A node that a request could not reach: nothing was sent, so it may go there again once the node is back. */
+/** A node that a request could not reach: no engine has seen it, so it may go there again once the node is back. */
 export interface Unreached {
   readonly node: string
   /** The node is back when it has answered a poll that began then or later, in ms since the epoch. */

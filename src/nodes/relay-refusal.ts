@@ -6,6 +6,8 @@ import type { UpstreamReply } from './upstream'
 const ERROR_BODY_BYTES = 1024 * 1024
 const HTML = /^text\/html/i
 const BUSY = /server busy|queue is full/i
+/** llama-server, from its start until its model is in memory. */
+const STARTING = /\bloading model\b/i
 /** How engines say that they do not know a model. */
 const MISSING =
   /\bmodel\b.{0,200}\b(?:does not exist|not found)\b|\bno (?:router|local server)\b.*\bmodel\b|invalid model identifier/i
@@ -26,6 +28,7 @@ export const refusalClass = (reply: UpstreamReply, body: Uint8Array): Failure['c
   const { status } = reply
   if (status === 429) return 'overloaded'
   if (status === 503 && BUSY.test(textOf(body))) return 'overloaded'
+  if (status === 503 && STARTING.test(textOf(body))) return 'starting'
   if ((status === 404 || status === 400) && MISSING.test(errorText(textOf(body)))) return 'model_missing'
   const isOurs = status === 401 || status === 403 || status === 408 || status === 425
   return status >= 400 && status < 500 && !isOurs && !isHtml(reply) ? 'rejected' : 'status'

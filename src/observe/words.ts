@@ -22,7 +22,7 @@ const PREDICATES: Readonly<Record<string, string>> = {
   not_listed: 'may not serve the model',
   pinned_elsewhere: 'is not the node that was asked for',
   failed_before: 'already failed this request',
-  unreachable: 'could not be reached and has not answered a poll since',
+  unreachable: 'could not be reached or was still starting, and has not answered a poll since',
   lane_missing: 'is of a kind, or has the model for a kind, that does not do this',
   lane_down: 'cannot do this now, though it does other work',
   last_hot_copy: 'would have to push out the only copy of a model that was just in use',

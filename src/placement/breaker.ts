@@ -4,11 +4,11 @@ import { isMediaLane } from '../domain/lanes'
 
 /**
  * The breaker counts what the node did wrong: broken connections, its own 5xx, broken streams. Overload, the client's
- * errors and cancels, a model that is not there, refusals of our own and an idle connection that had died unnoticed say
- * nothing about it.
+ * errors and cancels, a model that is not there, an engine that is still starting, refusals of our own and an idle connection
+ * that had died unnoticed say nothing about it.
  */
 export const countsAgainstNode = ({ class: kind, stale }: Failure): boolean =>
-  kind !== 'rejected' && kind !== 'overloaded' && kind !== 'model_missing' && stale !== true
+  kind !== 'rejected' && kind !== 'overloaded' && kind !== 'starting' && kind !== 'model_missing' && stale !== true
 
 export const failuresWithin = (failures: readonly { readonly at: number }[], now: number, windowMs: number): number =>
   failures.reduce((count, { at }) => count + (now - at < windowMs ? 1 : 0), 0)
@@ -31,9 +31,9 @@ export const isSameFault = (first: Failure, second: Failure): boolean =>
 /** Each try that fails doubles the wait, up to the most. */
 export const nextRetryMs = (current: number, mostMs: number): number => Math.min(mostMs, current * 2)
 
-/** No connection could be made: the node has seen nothing of the request. */
+/** No engine has seen the request: no connection could be made, or the server said that its engine is still starting. */
 export const isUnsent = ({ class: kind }: Pick<Failure, 'class'>): boolean =>
-  kind === 'connect' || kind === 'connect_timeout' || kind === 'dns'
+  kind === 'connect' || kind === 'connect_timeout' || kind === 'dns' || kind === 'starting'
 
 /** It could not be reached or hung up: a sign for the node's health, not only for the breaker. */
 export const isOutOfReach = (failure: Failure): boolean => isUnsent(failure) || failure.class === 'reset'

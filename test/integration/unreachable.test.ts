@@ -31,6 +31,23 @@ test.each(pairs)(
     }),
 )
 
+test('a llama-server that answers already and still loads its model is waited for like one that does not answer', () =>
+  quietly([{ kind: 'llamacpp', resident: ['m'] }], { policy: { retries: 0 }, health: POLLS }, async (bench) => {
+    const [fake] = bench.fakes
+    const isReady = fake?.faults.add({ type: 'status', status: 503, message: 'Loading model' })
+
+    const pending = Promise.all(Array.from({ length: 8 }, () => bench.chat()))
+    await until(() => bench.router.fleet.overview().held === 8)
+    isReady?.()
+
+    expect((await pending).map(({ status }) => status)).toEqual(Array(8).fill(200))
+    const { failures } = await settledRecord(bench)
+    expect(failures).toMatchObject([{ class: 'starting', status: 503, retried: true }])
+    // Nobody did anything wrong.
+    expect(bench.of('node.breaker')).toEqual([])
+    await bench.idle()
+  }))
+
 test('an engine that does not come back: the answer says after how long, and what had happened there', () =>
   quietly(
     [{ kind: 'llamacpp', resident: ['m'] }],

@@ -164,7 +164,12 @@ describe('before the first byte', () => {
     ['429', answer('{}', 'HTTP/1.1 429 No'), 'overloaded'],
     ['503 of a full Ollama', answer('{"error":"server busy, please try again."}', 'HTTP/1.1 503 No'), 'overloaded'],
     ['503 of a full queue', answer('{"error":"the queue is full"}', 'HTTP/1.1 503 No'), 'overloaded'],
-    ['503 otherwise', answer('{"error":"loading model"}', 'HTTP/1.1 503 No'), 'status'],
+    [
+      '503 of a llama-server that starts',
+      answer('{"error":{"message":"Loading model"}}', 'HTTP/1.1 503 No'),
+      'starting',
+    ],
+    ['503 otherwise', answer('{"error":"no"}', 'HTTP/1.1 503 No'), 'status'],
     ['what is not HTTP', 'SSH-2.0\r\n', 'protocol'],
   ])('%s is a failure that nobody saw', async (_what, wire, kind) => {
     const run = forward(says(wire).url)

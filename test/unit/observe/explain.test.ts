@@ -89,7 +89,7 @@ test('a node that could not be reached is what the request waits for, and then t
     phase(15, 'held'),
   ]
   expect(explained(...waits)).toContain(
-    'because  no node can serve qwen3:8b now: rig could not be reached and has not answered a poll since\n',
+    'because  no node can serve qwen3:8b now: rig could not be reached or was still starting, and has not answered a poll since\n',
   )
 
   const served = explained(
