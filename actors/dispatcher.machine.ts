@@ -4,10 +4,12 @@ import { returnBound } from './dispatcher/bound'
 import { PolicyDesk } from './dispatcher/policy-desk'
 import { arrive, look, tellHeld, tryElsewhere } from './dispatcher/turn'
 import { isBatch } from './dispatcher/share'
+import { forgetTurns } from './dispatcher/turns'
 import { free, onReport, releaseSlot, settleLingering } from './dispatcher/slots'
 import { sameModel } from '../src/domain/job'
 import type { Writable } from '../src/domain/writable'
 import { policyNamed } from '../src/placement/policies'
+import { noTurns } from '../src/placement/turns'
 import { type Chart, flat } from './flat'
 import { address, type DispatcherEvent } from './protocol'
 
@@ -50,7 +52,13 @@ const turn = (context: DispatcherContext, api: Turn['api']): Turn => ({ context,
 
 export const dispatcherLogic = flat<DispatcherContext, DispatcherEvent, DispatcherInput>(dispatcherChart, {
   context: (input) => {
-    const own = { loadDueAt: new Map(), lastRescoreAt: input.now(), looking: false, asking: undefined }
+    const own = {
+      loadDueAt: new Map(),
+      turns: noTurns(),
+      lastRescoreAt: input.now(),
+      looking: false,
+      asking: undefined,
+    }
     // It reads the configuration from the context, which takes another one while it runs.
     const context: Writable<DispatcherContext> = Object.assign({ policyDesk: undefined as never }, input, own)
     context.policyDesk = new PolicyDesk(context)
@@ -132,6 +140,7 @@ export const dispatcherLogic = flat<DispatcherContext, DispatcherEvent, Dispatch
       const { node } = event as Of<'node.gone'>
       lose(turn(context, api), node, undefined)
       context.ledger.forget(node)
+      forgetTurns(context, node)
     },
     returnBound: (context, event, api) => returnBound(turn(context, api), (event as Of<'node.changed'>).node),
     configure: (context, event) => {

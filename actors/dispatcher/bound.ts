@@ -1,11 +1,13 @@
 import type { Candidate } from '../../src/domain/placement'
 import { loadableNow } from '../../src/placement/eviction'
+import { pushesOut } from '../../src/placement/turns'
 import { needsLoad } from '../../src/placement/window'
 import { address } from '../protocol'
 import { axesOf, candidateAt } from '../view'
 import type { Turn } from './context'
 import { startable } from './share'
 import { isTrial } from './trial'
+import { blockedSince, forgetUnbound, isDueAt, isOthersTurn, takeBoundTurn } from './turns'
 
 /** Nothing is started there now. */
 const isAway = ({ health, admission, breaker }: Pick<Candidate, 'health' | 'admission' | 'breaker'>): boolean =>
@@ -22,25 +24,42 @@ export const returnBound = ({ context, api }: Turn, node: string): void => {
   api.send(address.queues, { type: 'queues.return', node, reason: 'node_away' })
 }
 
-/** Promises free slots to bound requests; true when it did something. */
-export const startBound = ({ context, api }: Turn): boolean => {
+/** Sends the node's bound requests back, so that the one that asks first takes the load upon itself. */
+const beginDue = ({ context, api }: Turn, node: string): boolean => {
+  if (context.now() - (context.loadDueAt.get(node) ?? 0) < LOAD_DUE_MS) return false
+  context.loadDueAt.set(node, context.now())
+  api.send(address.queues, { type: 'queues.return', node, reason: 'load_due' })
+  return true
+}
+
+/**
+ * Promises free slots to bound requests; true when it did something. A load that would push out another model goes behind
+ * everything that can begin without one, until it is due.
+ */
+export const startBound = (turn: Turn): boolean => {
+  const { context, api } = turn
   const { ledger, roster, samples } = context
-  for (const { node, model } of ledger.boundQueues()) {
+  let putOff: string | undefined
+  const queues = ledger.boundQueues()
+  forgetUnbound(context, queues)
+  for (const { node, model } of queues) {
     const candidate = candidateAt(node, model, roster, ledger, samples.parallelism)
     const account = ledger.account(node, model)
     if (candidate === undefined || account.bound <= account.granted || isAway(candidate)) continue
+    if (isOthersTurn(context, candidate)) continue
     const { count, batch } = startable(context, candidate)
     if (count <= account.granted) continue
+    takeBoundTurn(context, candidate)
     const free = candidate.slots - account.reserved - account.granted - account.foreign
     const cap = candidate.breaker === 'half_open' ? 1 : (candidate.node.maxConcurrency ?? Number.POSITIVE_INFINITY)
     if (free <= 0 ? !isTrial(context, candidate) : candidate.nodeInFlight >= cap) continue
     if (needsLoad(candidate, {}, context.now())) {
-      // The one that asks first takes the load upon itself.
-      if (candidate.loading !== undefined || loadableNow(candidate, {}, context.now()) === undefined) continue
-      if (context.now() - (context.loadDueAt.get(node) ?? 0) < LOAD_DUE_MS) continue
-      context.loadDueAt.set(node, context.now())
-      api.send(address.queues, { type: 'queues.return', node, reason: 'load_due' })
-      return true
+      const evicts = candidate.loading === undefined ? loadableNow(candidate, {}, context.now()) : undefined
+      if (evicts === undefined) continue
+      const isDue = isDueAt(context, node, blockedSince(context, candidate))
+      if (pushesOut(candidate, evicts, context.now()) && !isDue) putOff ??= node
+      else if (beginDue(turn, node)) return true
+      continue
     }
     if (free <= 0) samples.parallelism.trying(node, model)
     ledger.grant(node, model)
@@ -49,5 +68,5 @@ export const startBound = ({ context, api }: Turn): boolean => {
     api.send(api.self, { type: 'room.look' })
     return true
   }
-  return false
+  return putOff !== undefined && beginDue(turn, putOff)
 }

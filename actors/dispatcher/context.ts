@@ -3,6 +3,7 @@ import type { Job, Priority } from '../../src/domain/job'
 import type { Ledger } from '../../src/placement/ledger'
 import type { Policy, PolicyContext } from '../../src/placement/policies/policy'
 import type { Room } from '../../src/placement/room'
+import type { Turns } from '../../src/placement/turns'
 import type { Journal } from '../../src/ports/journal'
 import type { Samples } from '../../src/ports/samples'
 import type { Api } from '../flat'
@@ -32,6 +33,8 @@ export interface DispatcherContext {
   readonly lingering: Map<string, { readonly since: number; readonly until: number; readonly untilReport: boolean }>
   /** When the requests that were bound to a node were last sent back because a load is due there. */
   readonly loadDueAt: Map<string, number>
+  /** Which node is being kept free for which model. */
+  readonly turns: Turns
   lastRescoreAt: number
   /** The request that is being decided on, so that it can be held to account when that breaks. */
   asking: string | undefined
@@ -41,7 +44,7 @@ export interface DispatcherContext {
 
 export type DispatcherInput = Omit<
   DispatcherContext,
-  'policyDesk' | 'loadDueAt' | 'lastRescoreAt' | 'looking' | 'asking'
+  'policyDesk' | 'loadDueAt' | 'turns' | 'lastRescoreAt' | 'looking' | 'asking'
 >
 
 export interface BoundBatch {

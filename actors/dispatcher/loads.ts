@@ -6,6 +6,7 @@ import { address } from '../protocol'
 import { candidateAt } from '../view'
 import type { Turn } from './context'
 import { isBatch } from './share'
+import { noteLoaded } from './turns'
 
 /** A load may take this many times what it took before. */
 const LOAD_PATIENCE = 3
@@ -87,6 +88,7 @@ export const beginByRequest = (turn: Turn, request: string, candidate: Candidate
 export const adopt = ({ context, api }: Turn, node: string, model: string, tookMs: number): void => {
   const load = context.ledger.endLoad(node)
   context.samples.addLoad(node, modelKey(model), tookMs, load?.costGb)
+  noteLoaded(context, node, tookMs)
   const { slots } = candidateAt(node, model, context.roster, context.ledger, context.samples.parallelism) ?? {
     slots: 1,
   }

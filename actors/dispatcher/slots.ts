@@ -3,6 +3,7 @@ import type { NodeKind } from '../../src/domain/node'
 import type { Reservation } from '../../src/placement/ledger'
 import { address, type DispatcherEvent } from '../protocol'
 import type { Turn } from './context'
+import { noteLoaded } from './turns'
 
 /** An engine that was writing notices a closed connection at its next write: so long, in ms, its slot stays taken. */
 const LINGER_DECODE_MS = 100
@@ -96,10 +97,8 @@ export const onReport = (turn: Turn, { node, report, startedAt }: Reported): voi
 }
 
 /** A request made the node load its model: over when a report shows the model, or is younger than the request's end. */
-const endLoadByRequest = (
-  { ledger, samples }: Turn['context'],
-  { node, report, startedAt }: Omit<Reported, 'type'>,
-): void => {
+const endLoadByRequest = (context: Turn['context'], { node, report, startedAt }: Omit<Reported, 'type'>): void => {
+  const { ledger, samples } = context
   const load = ledger.loading(node)
   if (load?.request === undefined) return
   const isThere =
@@ -108,6 +107,7 @@ const endLoadByRequest = (
   const isOver = load.overAt !== undefined && startedAt >= load.overAt
   if (!isThere && !isOver) return
   ledger.endLoad(node)
+  if (isThere) noteLoaded(context, node, startedAt - load.startedAt)
   // Afterwards the time would be that of the answer too.
   if (load.overAt === undefined) samples.addLoad(node, modelKey(load.model), startedAt - load.startedAt, load.costGb)
 }

@@ -18,6 +18,7 @@ import { refusalFor, roomRefusal } from './refusals'
 import { withGuard } from './guard'
 import { isBatch, withShare } from './share'
 import { orTrial } from './trial'
+import { isPutOff, orWait, settleTurns, takeTurn, withTurns } from './turns'
 import { withUnreached } from './unreached'
 
 interface Asking extends Asker {
@@ -31,16 +32,14 @@ const NOBODY: ReadonlySet<string> = new Set()
 
 const evaluate = (context: DispatcherContext, { job, excluded, unreached }: Omit<Asker, 'attempt'>) => {
   const { roster, ledger, config, samples, policyDesk } = context
-  const candidates = withUnreached(
-    roster,
-    unreached,
-    withGuard(context, job, withShare(context, job, candidatesFor(job, roster, ledger, samples.parallelism))),
-  )
+  const all = candidatesFor(job, roster, ledger, samples.parallelism)
+  const usable = withUnreached(roster, unreached, withGuard(context, job, withShare(context, job, all)))
+  const candidates = withTurns(context, job, usable)
   const policy = (job.policy === undefined ? undefined : policyNamed(job.policy)) ?? context.policy
   const queueLimit = queueLimitFor(config.limits.queuePerNode, job.priority, config.priorities)
   const without = excluded.length === 0 ? NOBODY : new Set(excluded)
   const placement = place(candidates, job, policy, policyDesk.at(context.now()), without, queueLimit)
-  return { candidates, placement }
+  return { candidates, placement: orWait(context, job, candidates, placement) }
 }
 
 const tell = (
@@ -197,10 +196,15 @@ const tellStanding = (
       : { type: 'placement.waiting', reason, ...(node === undefined ? {} : { node }) },
   )
 
-/** Looks at the oldest of every group until one can be placed; then asks itself to look again, so each has its turn. */
+/**
+ * Looks at the oldest of every group until one can be placed; then asks itself to look again, so each has its turn. A load
+ * that would push out another model goes behind everything that can begin without one, until it is due.
+ */
 export const look = (turn: Turn): void => {
-  const { context, api } = turn
+  const { context } = turn
+  settleTurns(context)
   if (startBound(turn)) return
+  let putOff: (() => boolean) | undefined
   for (const head of context.room.heads()) {
     context.asking = head.job.id
     const startedAt = context.precise()
@@ -209,16 +213,34 @@ export const look = (turn: Turn): void => {
     const { job, attempt, excluded, unreached } = head
     const asking: Writable<Asking> = { job, attempt, excluded, cause: 'freed' }
     if (unreached !== undefined) asking.unreached = unreached
-    const leaves = LEAVING.has(placement.decision.kind)
-    if (leaves) context.room.remove(head.job.id)
-    if (leaves && commit(turn, asking, placement, candidates)) {
-      tell(turn, asking, placement, startedAt)
-      context.looking = true
-      api.send(api.self, { type: 'room.look' })
-      return
+    if (LEAVING.has(placement.decision.kind)) {
+      const go = (): boolean => leave(turn, asking, placement, candidates, startedAt)
+      if (isPutOff(context, head.job, placement, candidates)) putOff ??= go
+      else if (go()) return
+      continue
     }
     restand(turn, head, placement, asking, startedAt)
+    takeTurn(context, head, placement, candidates)
   }
+  putOff?.()
+}
+
+/** Out of the waiting room; whoever is there has the next look. */
+const leave = (
+  turn: Turn,
+  asking: Asking,
+  placement: Placement,
+  candidates: readonly Candidate[],
+  startedAt: number,
+): boolean => {
+  const { context, api } = turn
+  context.asking = asking.job.id
+  if (!commit(turn, asking, placement, candidates)) return false
+  context.room.remove(asking.job.id)
+  tell(turn, asking, placement, startedAt)
+  context.looking = true
+  api.send(api.self, { type: 'room.look' })
+  return true
 }
 
 /** A request that still waits may do so for another reason than before; the whole group shares it. */

@@ -39,6 +39,7 @@ export const buildConfig = (
       use: policy.use,
       holdTimeoutMs: policy.hold_timeout,
       rescoreEveryMs: policy.rescore_every,
+      swapAfterMs: policy.swap_after,
       retries: policy.retries,
     },
     score: {

@@ -105,6 +105,7 @@ const policy = table(
     use: word(POLICY_NAMES, { ...policyWord, default: 'residency' }),
     hold_timeout: duration('30s', { min: '0s' }),
     rescore_every: duration('2s', { min: '50ms' }),
+    swap_after: duration('15s', { min: '0s' }),
     retries: wholeNumber(0, 100, { default: 2 }),
   },
   ['auto_pull', 'session_header'],

@@ -85,6 +85,8 @@ export interface Config {
     readonly use: string
     readonly holdTimeoutMs: number
     readonly rescoreEveryMs: number
+    /** What is in memory goes before another model for at least so long, where both are wanted. */
+    readonly swapAfterMs: number
     /** Further attempts after the first, each on another node, only before the first byte. */
     readonly retries: number
   }

@@ -181,6 +181,14 @@ export type Fact =
       readonly retryAt?: number
     }
   | {
+      /** Nothing for other models starts there any more until this one is loaded. */
+      readonly type: 'turn.began'
+      readonly at: number
+      readonly node: string
+      readonly model: string
+      readonly waitedMs: number
+    }
+  | {
       readonly type: 'load.started'
       readonly at: number
       readonly node: string

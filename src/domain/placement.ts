@@ -54,6 +54,8 @@ export interface Candidate {
   /** What the model needs in memory, in GB, measured where it was seen loaded; absent when unknown. */
   readonly costGb?: number
   readonly maxResident?: number
+  /** The model whose turn it is on the node: nothing else starts there until it is loaded. */
+  readonly turnOf?: string
   /** Others that this request must not push out. */
   readonly keeps?: readonly string[]
   /** This request could not reach its node, which has not answered a poll since. */

@@ -156,15 +156,31 @@ const whyHeld = (record: DecisionRecord, round: Round | undefined): string => {
   if (!round) return record.outcome?.message ?? 'it was not placed'
   const { decision } = round
   if (decision.kind === 'wait') {
-    const where = decision.node === undefined ? '' : `, ${decision.node} probably first`
+    const { node } = decision
+    const turn = turnOn(round, node)
+    if (turn !== undefined) return `waits while ${node} makes room for ${turn}`
+    if (rankedCount(round) === 0) return `waits until what is in memory has answered: ${ruledOut(round)}`
+    const where = node === undefined ? '' : `, ${node} probably first`
     return `waits for a free slot on ${counted(rankedCount(round), 'node')} that can serve it${where}`
   }
+  if (eliminatedOf(round).length === 0) return `no node has ${record.asked.model}`
+  return `no node can serve ${record.asked.model} now: ${ruledOut(round)}`
+}
+
+/** The first few, and how many more. */
+const ruledOut = (round: Round): string => {
   const named = eliminatedOf(round)
     .slice(0, NAMED)
     .map((eliminated) => `${eliminated.node} ${predicate(eliminated)}`)
-  if (named.length === 0) return `no node has ${record.asked.model}`
   const rest = eliminatedOf(round).length - named.length + restEliminated(round)
-  return `no node can serve ${record.asked.model} now: ${named.join('; ')}${rest > 0 ? `; ${counted(rest, 'other')}` : ''}`
+  return `${named.join('; ')}${rest > 0 ? `; ${counted(rest, 'other')}` : ''}`
+}
+
+/** The model whose turn it is on the node. */
+const turnOn = ({ nodes }: Round, node: string | undefined): string | undefined => {
+  const found = nodes.find((verdict) => verdict.verdict === 'ranked' && verdict.node === node)
+  const turn = found?.verdict === 'ranked' ? found.terms.turn_of : undefined
+  return turn === undefined ? undefined : String(turn)
 }
 
 const eliminatedOf = (round: Round): readonly Eliminated[] =>

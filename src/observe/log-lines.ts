@@ -92,6 +92,8 @@ export const fieldsOf = (fact: Fact): Fields => {
         reason: fact.reason,
         retry_in_ms: fact.retryAt === undefined ? undefined : rounded(fact.retryAt - fact.at),
       }
+    case 'turn.began':
+      return { node: fact.node, model: fact.model, waited_ms: rounded(fact.waitedMs) }
     case 'load.finished':
       return { node: fact.node, model: fact.model, took_ms: rounded(fact.tookMs) }
     case 'load.failed':

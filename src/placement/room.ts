@@ -46,6 +46,8 @@ export interface Room {
   get(request: string): Entry | undefined
   /** Somebody who can be served by the same nodes waits and goes before this job. */
   hasElder(asker: Omit<Asker, 'attempt'>): boolean
+  /** By class, then by arrival, this job goes before that entry. */
+  goesBefore(job: Job, entry: Entry): boolean
   /** The head of every group, oldest arrival first. */
   heads(): readonly Entry[]
   /** All held entries, oldest first. */
@@ -174,6 +176,10 @@ export const createRoom = (rankOf: RankOf = rankByDefault): Room => {
       if (head === undefined) return false
       const rank = head.rank - rankOf(job)
       return rank !== 0 ? rank < 0 : head.job.arrivedAt <= job.arrivedAt
+    },
+    goesBefore: (job, entry) => {
+      const rank = rankOf(job) - entry.rank
+      return rank !== 0 ? rank < 0 : job.arrivedAt < entry.job.arrivedAt
     },
     heads: () => sorted([...groups.values()].flatMap((group) => (group.head === undefined ? [] : [group.head]))),
     held: () => (held === 0 ? [] : sorted([...entries.values()].filter((entry) => entry.standing === 'held'))),

@@ -43,6 +43,7 @@ export const trialFor = (
     if (verdict.verdict !== 'ranked') continue
     const candidate = candidates.find(({ node, model }) => node.name === verdict.node && model === verdict.model)
     if (candidate === undefined || !isDoubtful(candidate) || candidate.bound > 0) continue
+    if (candidate.turnOf !== undefined) continue
     if (candidate.shareLeft !== undefined && candidate.shareLeft <= 0) continue
     if (!isServable(candidate, job, now) || !mayTry(candidate)) continue
     const { node, model } = verdict

@@ -34,7 +34,7 @@ export const testConfig = (change: { [K in keyof Config]?: Partial<Config[K]> } 
     auth: { mode: 'open', keys: [] },
     discovery: { local: false, everyMs: 30_000 },
     nodes: [],
-    policy: { use: 'residency', holdTimeoutMs: 30_000, rescoreEveryMs: 2_000, retries: 2 },
+    policy: { use: 'residency', holdTimeoutMs: 30_000, rescoreEveryMs: 2_000, swapAfterMs: 15_000, retries: 2 },
     priorities: DEFAULT_PRIORITIES,
     limits: {
       waitingTotal: 10_000,

@@ -118,6 +118,7 @@ const verdictOf = (candidate: Candidate, tier: Tier, evicts: readonly string[], 
   if (candidate.isRefusing === true) terms.refuses = 'busy'
   if (candidate.slotsBasis === 'learned') terms.slots_from = 'learned'
   if (candidate.shareLeft !== undefined) terms.batch_share_left = candidate.shareLeft
+  if (candidate.turnOf !== undefined) terms.turn_of = candidate.turnOf
   if (candidate.foreign > 0) terms.foreign = candidate.foreign
   if (evicts.length > 0) terms.evicts = evicts.length
   if (candidate.availableGb === undefined) terms.memory_fit = 'unknown'

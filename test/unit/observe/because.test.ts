@@ -193,6 +193,36 @@ const table: readonly (readonly [name: string, record: DecisionRecord, code: str
     'waits for a free slot on 2 nodes that can serve it, rig probably first',
   ],
   [
+    'a request that waits while it is the turn of another model',
+    record({
+      rounds: [
+        round([{ ...ranked('rig', [3]), terms: { tier: 'busy', turn_of: 'llama3.3:70b' } }], {
+          kind: 'wait',
+          node: 'rig',
+          model: 'qwen3:8b',
+          reason: 'held',
+        }),
+      ],
+    }),
+    'held',
+    'waits while rig makes room for llama3.3:70b',
+  ],
+  [
+    'a request that waits for memory',
+    record({
+      rounds: [
+        round([{ ...tooBig('rig'), need: 5, have: 3 }], {
+          kind: 'wait',
+          node: 'rig',
+          model: 'qwen3:8b',
+          reason: 'held',
+        }),
+      ],
+    }),
+    'held',
+    'waits until what is in memory has answered: rig needs 5 GB, has 3 GB',
+  ],
+  [
     'a request that was refused before any placement',
     record({ outcome: { ...outcome({ end: 'rejected', status: 429, message: 'The queue is full.' }), totalMs: 1 } }),
     'held',

@@ -39,6 +39,7 @@ test.each<[string, Candidate, Partial<Job>, string | undefined]>([
     'capability_missing',
   ],
   ['capabilities unknown', hot('a'), { needs: ['chat', 'vision'] }, undefined],
+  ['does not fit beside itself', candidate('a', { availableGb: 1, costGb: 5, loading: 'm' }), {}, undefined],
   ['does not fit', candidate('a', { availableGb: 7.2, costGb: 18.6 }), {}, 'memory_fit 18.6 7.2 GB'],
   [
     'fits with the idle ones out',

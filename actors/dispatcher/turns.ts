@@ -1,0 +1,174 @@
+import { type Job, modelKey } from '../../src/domain/job'
+import type { Candidate, Placement } from '../../src/domain/placement'
+import type { Entry } from '../../src/placement/room'
+import { isDue, isOnlyInUse, type NodeTurn, pushesOut, waitsForOthers } from '../../src/placement/turns'
+import { loadsByRequest, needsLoad } from '../../src/placement/window'
+import type { DispatcherContext } from './context'
+
+/** So long, in ms, a node may be kept free for a load, then the others go on for as long: an answer may last an hour. */
+const TURN_LIMIT_MS = 120_000
+
+type Desk = Pick<DispatcherContext, 'turns' | 'room' | 'ledger' | 'config' | 'now' | 'journal'>
+
+export const noteLoaded = ({ turns, now }: Pick<Desk, 'turns' | 'now'>, node: string, tookMs: number): void => {
+  turns.lastLoads.set(node, { at: now(), tookMs })
+}
+
+const isMine = ({ model }: NodeTurn, candidate: Candidate, job: Job, now: number): boolean =>
+  modelKey(candidate.model) === modelKey(model) && (needsLoad(candidate, job, now) || loadsByRequest(candidate, now))
+
+/** The candidates as this job may use them: where it is another model's turn, nothing more starts. */
+export const withTurns = (
+  { turns, room, now }: Desk,
+  job: Job,
+  candidates: readonly Candidate[],
+): readonly Candidate[] => {
+  if (turns.current.size === 0) return candidates
+  return candidates.map((candidate) => {
+    const turn = turns.current.get(candidate.node.name)
+    if (turn === undefined || isMine(turn, candidate, job, now())) return candidate
+    if (turn.entry !== undefined && room.goesBefore(job, turn.entry)) return candidate
+    return { ...candidate, free: Math.min(candidate.free, 0), turnOf: turn.model }
+  })
+}
+
+/** It is another model's turn there. */
+export const isOthersTurn = ({ turns }: Pick<Desk, 'turns'>, { node, model }: Candidate): boolean => {
+  const turn = turns.current.get(node.name)
+  return turn !== undefined && modelKey(turn.model) !== modelKey(model)
+}
+
+const isOver = ({ room, ledger }: Desk, { node, model, entry }: NodeTurn): boolean => {
+  if (ledger.loading(node) !== undefined) return true
+  // One that is held asks again and again, and is another entry each time.
+  if (entry !== undefined) return room.get(entry.job.id) === undefined
+  const { bound, granted } = ledger.account(node, model)
+  return bound <= granted
+}
+
+/** The node has left. */
+export const forgetTurns = ({ turns }: Pick<Desk, 'turns'>, node: string): void => {
+  turns.current.delete(node)
+  turns.lastLoads.delete(node)
+  turns.restUntil.delete(node)
+}
+
+/** Ends the turns whose load has begun, whose requests have left, or that took too long. */
+export const settleTurns = (desk: Desk): void => {
+  const { current, restUntil } = desk.turns
+  for (const turn of current.values()) {
+    const isLate = desk.now() - turn.since >= TURN_LIMIT_MS
+    if (!isLate && !isOver(desk, turn)) continue
+    current.delete(turn.node)
+    if (isLate) restUntil.set(turn.node, desk.now() + TURN_LIMIT_MS)
+  }
+}
+
+/** A load that pushes something out waits until it is due, as long as anything else can begin. */
+export const isPutOff = (desk: Desk, job: Job, { decision }: Placement, candidates: readonly Candidate[]): boolean => {
+  const { node, model, kind, evicts = [] } = decision
+  const now = desk.now()
+  const candidate = candidates.find((one) => one.node.name === node && one.model === model)
+  if (candidate === undefined) return false
+  const isLoad = kind === 'load' || (kind === 'start' && loadsByRequest(candidate, now))
+  if (!isLoad || candidate.loading !== undefined || !pushesOut(candidate, evicts, now)) return false
+  return !isDueAt(desk, candidate.node.name, job.arrivedAt)
+}
+
+/**
+ * No node can serve it at present, but one will as soon as what is in its memory has answered: so it waits for a node, and
+ * not for the fleet to change.
+ */
+export const orWait = (
+  { now }: Pick<Desk, 'now'>,
+  job: Job,
+  candidates: readonly Candidate[],
+  placement: Placement,
+): Placement => {
+  if (placement.decision.kind !== 'hold') return placement
+  for (const verdict of placement.verdicts) {
+    if (verdict.verdict !== 'eliminated' || verdict.reason !== 'memory_fit') continue
+    const { node, model } = verdict
+    const candidate = candidates.find((one) => one.node.name === node && one.model === model)
+    if (candidate === undefined || !isOnlyInUse(candidate, job, now())) continue
+    return { ...placement, decision: { kind: 'wait', node, model, reason: 'held' } }
+  }
+  return placement
+}
+
+/** Others have had the node for long enough. */
+export const isDueAt = ({ turns, config, now }: Desk, node: string, since: number): boolean =>
+  isDue(since, turns.lastLoads.get(node), config.policy.swapAfterMs, now())
+
+const begin = (desk: Desk, turn: NodeTurn, waitedSince: number): void => {
+  const { turns, journal, now } = desk
+  turns.current.set(turn.node, turn)
+  const { node, model } = turn
+  journal.record({ type: 'turn.began', at: now(), node, model, waitedMs: now() - waitedSince })
+}
+
+/** What others send there does not end because we wait. */
+const isOurs = ({ ledger }: Desk, { node, model, inFlight }: Candidate): boolean =>
+  inFlight > 0 || ledger.on(node.name).some((held) => modelKey(held.model) !== modelKey(model))
+
+/** A turn there, for something that has waited since then, can begin now. */
+const mayBegin = (desk: Desk, candidate: Candidate, since: number): boolean => {
+  const { turns, now } = desk
+  const { name } = candidate.node
+  const isFree = !turns.current.has(name) && now() >= (turns.restUntil.get(name) ?? 0)
+  return isFree && isDueAt(desk, name, since) && isOurs(desk, candidate)
+}
+
+/** Who has waited long enough for others to be idle gets the node that has the least to end. */
+export const takeTurn = (desk: Desk, entry: Entry, { verdicts }: Placement, candidates: readonly Candidate[]): void => {
+  const { turns, now } = desk
+  const { job } = entry
+  if (now() - job.arrivedAt < desk.config.policy.swapAfterMs) return
+  for (const turn of turns.current.values()) if (turn.entry?.job.id === job.id) return
+  let best: Candidate | undefined
+  for (const verdict of verdicts) {
+    // Of what does not fit, others may be in the way only for now.
+    if (verdict.verdict === 'eliminated' && verdict.reason !== 'memory_fit') continue
+    const candidate = candidates.find(({ node, model }) => node.name === verdict.node && model === verdict.model)
+    if (candidate === undefined) continue
+    // Somewhere the model is there, or on its way: it waits for that.
+    if (!waitsForOthers(candidate, job, now())) {
+      if (candidate.resident !== undefined || candidate.loading === candidate.model) return
+      continue
+    }
+    if (!mayBegin(desk, candidate, job.arrivedAt)) continue
+    if (best === undefined || candidate.nodeInFlight < best.nodeInFlight) best = candidate
+  }
+  if (best === undefined) return
+  begin(desk, { node: best.node.name, model: best.model, since: now(), entry }, job.arrivedAt)
+}
+
+const queueKey = (node: string, model: string): string => JSON.stringify([node, modelKey(model)])
+
+/** The same for those who are bound to the candidate's queue. */
+export const takeBoundTurn = (desk: Desk, candidate: Candidate): void => {
+  const { now } = desk
+  const { model } = candidate
+  const node = candidate.node.name
+  if (!waitsForOthers(candidate, {}, now())) return
+  const since = blockedSince(desk, candidate)
+  if (mayBegin(desk, candidate, since)) begin(desk, { node, model, since: now() }, since)
+}
+
+/** Since when the candidate's queue has been seen to wait for a load. */
+export const blockedSince = ({ turns, now }: Desk, { node, model }: Candidate): number => {
+  const key = queueKey(node.name, model)
+  const since = turns.blockedSince.get(key) ?? now()
+  turns.blockedSince.set(key, since)
+  return since
+}
+
+/** Queues with nobody bound wait for nothing. */
+export const forgetUnbound = (
+  { turns }: Pick<Desk, 'turns'>,
+  queues: ReturnType<Desk['ledger']['boundQueues']>,
+): void => {
+  if (turns.blockedSince.size === 0) return
+  const bound = new Set(queues.map(({ node, model }) => queueKey(node, model)))
+  for (const key of turns.blockedSince.keys()) if (!bound.has(key)) turns.blockedSince.delete(key)
+}

@@ -1,0 +1,230 @@
+import { describe, expect, test } from 'bun:test'
+import type { NodeReport, ResidentModel } from '../../src/domain/node'
+import { host } from '../support/host'
+
+const names = ['a', 'b', 'c']
+
+/** Memory for one model of three; a load takes 20 s, an answer 2 s. */
+const LOAD_S = 20
+const ANSWER_S = 2
+const report = (resident: readonly ResidentModel[], more: Partial<NodeReport> = {}): NodeReport => ({
+  models: names.map((name) => ({ name, sizeGb: 5 })),
+  resident,
+  canLoad: true,
+  canUnload: true,
+  memoryGb: 8,
+  ...more,
+})
+const ready = (name: string, slots: number): ResidentModel => ({ name, state: 'ready', memoryGb: 5, slots })
+
+interface Setting {
+  readonly use?: string
+  readonly slots?: number
+  readonly loadS?: number
+  readonly first?: readonly ResidentModel[]
+  readonly more?: Partial<NodeReport>
+}
+
+/** One machine that answers by itself, second by second. */
+const machine = ({ use = 'residency', slots = 1, loadS = LOAD_S, first = [], more = {} }: Setting = {}) => {
+  const fleet = host({ box: report(first, more) }, { describe: () => ({ maxConcurrency: slots }), policy: { use } })
+  const { gateway, clock } = fleet
+  const loads: { readonly model: string; readonly atS: number }[] = []
+  const begun = new Map<object, number>()
+  let second = 0
+  let ends = 0
+
+  const step = async (answers: (model: string, atS: number) => boolean = () => true): Promise<void> => {
+    await clock.advance(1_000)
+    second += 1
+    const [load] = gateway.loads
+    if (load !== undefined && ends === 0) {
+      loads.push({ model: load.model, atS: second })
+      ends = second + loadS
+    } else if (load !== undefined && second >= ends) {
+      ends = 0
+      gateway.loads.shift()
+      gateway.reports.set('box', report([ready(load.model, slots)], more))
+      load.done()
+    }
+    for (const running of [...gateway.running]) {
+      const since = begun.get(running) ?? second
+      begun.set(running, since)
+      if (second - since < ANSWER_S || !answers(running.call.model, second)) continue
+      running.start()
+      running.finish()
+    }
+    await clock.advance(0)
+  }
+  const ask = (model: string, change: object = {}) =>
+    fleet.submit({ asked: model, models: [model], arrivedAt: clock.now(), ...change })
+  return { fleet, loads, step, ask }
+}
+
+const startsOf = ({ fleet }: ReturnType<typeof machine>, model: string): number[] =>
+  fleet
+    .of('request.phase')
+    .filter((fact) => fact.phase === 'prefill' && fact.model === model)
+    .map(({ at }) => (at - 1_800_000_000_000) / 1_000)
+
+const ends = ({ fleet }: ReturnType<typeof machine>): string[] => [
+  ...new Set(fleet.settled().map(({ outcome }) => outcome.end)),
+]
+
+test.each(['residency', 'warmth', 'steady'])(
+  'a model that is always wanted does not keep another one out for ever: %s',
+  async (use) => {
+    const box = machine({ use, slots: 4, first: [ready('a', 4)] })
+    await box.fleet.ready()
+    for (let second = 0; second < 300; second++) {
+      box.ask('a')
+      if (second === 5) box.ask('b')
+      await box.step()
+    }
+
+    const [b] = startsOf(box, 'b')
+    // Its time to wait, the end of what runs, and its load.
+    expect(b).toBeLessThan(5 + 15 + ANSWER_S + LOAD_S + 3)
+    expect(ends(box)).toEqual(['completed'])
+    expect(startsOf(box, 'a').length).toBeGreaterThan(290)
+    expect(box.fleet.of('turn.began')).toMatchObject([{ node: 'box', model: 'b', waitedMs: 15_000 }])
+  },
+)
+
+test.each(['residency', 'warmth', 'steady'])(
+  'requests in any order make as many loads as there are models, not as many as there are changes: %s',
+  async (use) => {
+    const box = machine({ use })
+    await box.fleet.ready()
+    for (const model of 'abaacabc') {
+      box.ask(model)
+      await box.fleet.clock.advance(100)
+    }
+    for (let second = 0; second < 120; second++) await box.step()
+
+    expect(box.loads.map(({ model }) => model)).toEqual(['a', 'b', 'c'])
+    expect(box.fleet.settled()).toHaveLength(8)
+    expect(ends(box)).toEqual(['completed'])
+    box.fleet.expectIdle()
+  },
+)
+
+test('of two models that are wanted all the time each has its turns, and half of the time is for answers', async () => {
+  const box = machine({ slots: 4 })
+  await box.fleet.ready()
+  const seconds = 600
+  for (let second = 0; second < seconds; second++) {
+    box.ask(second % 2 === 0 ? 'a' : 'b')
+    await box.step()
+  }
+
+  expect(box.loads.length).toBeGreaterThan(6)
+  expect(box.loads.length * LOAD_S).toBeLessThanOrEqual(seconds / 2 + LOAD_S)
+  for (const model of ['a', 'b']) {
+    const starts = startsOf(box, model)
+    const pauses = starts.map((at, index) => at - (starts[index - 1] ?? 0))
+    expect(Math.max(...pauses)).toBeLessThan(4 * LOAD_S + 20)
+  }
+  expect(ends(box)).toEqual(['completed'])
+})
+
+test('whoever waits for memory that is only in use is not turned away, however long a load takes', async () => {
+  const box = machine({ slots: 4, loadS: 90, first: [ready('a', 4)] })
+  await box.fleet.ready()
+  for (let second = 0; second < 240; second++) {
+    if (second < 60) box.ask('a')
+    if (second === 5) box.ask('b')
+    await box.step()
+  }
+
+  expect(box.fleet.settled()).toHaveLength(61)
+  expect(ends(box)).toEqual(['completed'])
+})
+
+describe('a turn', () => {
+  test('lets older and more urgent requests through', async () => {
+    const box = machine({ slots: 4, first: [ready('a', 4)] })
+    await box.fleet.ready()
+    const at = box.fleet.clock.now()
+    box.ask('a')
+    box.ask('b')
+    for (let second = 0; second < 17; second++) await box.step(() => false)
+    expect(box.fleet.of('turn.began')).toHaveLength(1)
+
+    box.ask('a')
+    box.ask('a', { priority: 'critical' })
+    box.ask('a', { arrivedAt: at - 1 })
+    await box.step(() => false)
+
+    expect(startsOf(box, 'a')).toHaveLength(3)
+  })
+
+  test('is given up after two minutes where an answer does not end, and comes again', async () => {
+    const box = machine({ slots: 4, first: [ready('a', 4)] })
+    await box.fleet.ready()
+    box.ask('a')
+    box.ask('b')
+    const never = () => false
+    for (let second = 0; second < 20; second++) await box.step(never)
+    box.ask('a')
+    for (let second = 20; second < 130; second++) await box.step(never)
+    expect(startsOf(box, 'a')).toHaveLength(1)
+
+    for (let second = 130; second < 140; second++) await box.step(never)
+    expect(startsOf(box, 'a')).toHaveLength(2)
+    for (let second = 140; second < 270; second++) await box.step(never)
+    expect(box.fleet.of('turn.began')).toHaveLength(2)
+    for (let second = 270; second < 300; second++) await box.step()
+    expect(startsOf(box, 'b')).toHaveLength(1)
+  })
+
+  test('ends with the client that waited for it', async () => {
+    const box = machine({ slots: 4, first: [ready('a', 4)] })
+    await box.fleet.ready()
+    box.ask('a')
+    const { leave } = box.ask('b')
+    for (let second = 0; second < 17; second++) await box.step(() => false)
+    box.ask('a')
+    await box.step(() => false)
+    expect(startsOf(box, 'a')).toHaveLength(1)
+
+    leave()
+    await box.step(() => false)
+    expect(startsOf(box, 'a')).toHaveLength(2)
+  })
+
+  test('is not for what others send there', async () => {
+    const box = machine({ slots: 4, first: [{ ...ready('a', 4), running: 1 }] })
+    await box.fleet.ready()
+    box.ask('b')
+    for (let second = 0; second < 20; second++) await box.step()
+
+    expect(box.fleet.of('turn.began')).toEqual([])
+  })
+
+  test('says in the record of who waits whose turn it is', async () => {
+    const box = machine({ slots: 4, first: [ready('a', 4)] })
+    await box.fleet.ready()
+    box.ask('a')
+    box.ask('b')
+    for (let second = 0; second < 17; second++) await box.step(() => false)
+    const { id } = box.ask('a').job
+    await box.step(() => false)
+
+    const placed = box.fleet.of('request.placed').filter(({ request }) => request === id)
+    expect(placed).toMatchObject([{ decision: { kind: 'wait' }, verdicts: [{ terms: { turn_of: 'b' } }] }])
+  })
+
+  test('is for engines too that load what a request asks for', async () => {
+    const more = { canLoad: false, loadsOnRequest: true, memoryGb: undefined } as never
+    const box = machine({ slots: 4, first: [ready('a', 4)], more })
+    await box.fleet.ready()
+    for (let second = 0; second < 60; second++) {
+      box.ask('a')
+      if (second === 5) box.ask('b')
+      await box.step()
+    }
+
+    expect(startsOf(box, 'b')[0]).toBeLessThan(5 + 15 + ANSWER_S + 3)
+  })
+})
