@@ -42,7 +42,9 @@ test('a llama-server that answers already and still loads its model is waited fo
 
     expect((await pending).map(({ status }) => status)).toEqual(Array(8).fill(200))
     const { failures } = await settledRecord(bench)
-    expect(failures).toMatchObject([{ class: 'starting', status: 503, retried: true }])
+    // Once, or once more after a poll that the server answered while it was loading; then it is left alone for a while.
+    expect(failures.length).toBeWithin(1, 3)
+    for (const failure of failures) expect(failure).toMatchObject({ class: 'starting', status: 503, retried: true })
     // Nobody did anything wrong.
     expect(bench.of('node.breaker')).toEqual([])
     await bench.idle()
