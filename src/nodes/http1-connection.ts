@@ -9,7 +9,8 @@ export interface ConnectionOwner {
   onIdle(connection: Connection, reusableMs: number): void
   /** A reused connection closed, or was silent for too long, without an answer: the other idle ones of that origin may be as dead. */
   onUnanswered(target: Target): void
-  onClosed(connection: Connection): void
+  /** `byNode`: it was the node that hung up. */
+  onClosed(connection: Connection, byNode: boolean): void
 }
 
 /** One socket to a node, one request at a time. */
@@ -17,6 +18,8 @@ export class Connection implements Line {
   readonly target: Target
   /** ms since the epoch until which it may be reused; 0 while it carries a request. */
   reusableUntil = 0
+  /** ms since the epoch at which its last answer ended; 0 before the first. */
+  releasedAt = 0
   closed = false
 
   readonly #socket: Socket<unknown>
@@ -86,10 +89,15 @@ export class Connection implements Line {
     this.#socket.end()
   }
 
+  /** The node hung up. After an `end` of our own this is only the echo. */
   onClose(error: Error | undefined): void {
+    this.#close(error, true)
+  }
+
+  #close(error: Error | undefined, byNode: boolean): void {
     if (!this.closed) {
       this.closed = true
-      this.#owner.onClosed(this)
+      this.#owner.onClosed(this, byNode)
     }
     const answer = this.#answer
     this.#answer = undefined
@@ -120,13 +128,13 @@ export class Connection implements Line {
 
   /** Closes politely: for a connection that owes nothing. */
   end(): void {
-    this.onClose(undefined)
+    this.#close(undefined, false)
     this.#socket.end()
   }
 
   /** With a reset: an engine that is computing learns it at its next look at the socket, not when a buffer fills. */
   #terminate(): void {
-    this.onClose(undefined)
+    this.#close(undefined, false)
     this.#socket.terminate()
   }
 }

@@ -36,9 +36,9 @@ export const createUpstreamClient = (options: UpstreamOptions): UpstreamClient =
   const owner: ConnectionOwner = {
     onIdle: (connection, reusableMs) => pool.put(connection, reusableMs),
     onUnanswered: (target) => pool.close(target.origin),
-    onClosed(connection) {
+    onClosed(connection, byNode) {
       open -= 1
-      pool.forget(connection)
+      pool.forget(connection, byNode)
     },
   }
 

@@ -465,6 +465,47 @@ describe('never sent twice', () => {
     expect(failure.message).not.toContain('kept-alive')
   })
 
+  test('BL-V02: of a node that hangs up after each stream only the first request meets a dead connection', async () => {
+    // The next request crosses the node's farewell.
+    const server = serve((connection) => {
+      if (connection.requests > 1) connection.end()
+      else connection.send(chunkedHead() + chunk('data: 1\n\n') + LAST_CHUNK)
+    })
+    const client = clientWith()
+    const outcomes: string[] = []
+
+    for (let round = 0; round < 20; round += 1) {
+      outcomes.push(
+        await client
+          .send(post(server.url))
+          .then(readAll, (fault: NodeFault) => (fault.failure.stale ? 'stale' : 'lost')),
+      )
+    }
+
+    const well = 'data: 1\n\n'
+    expect(outcomes).toEqual([well, 'stale', ...Array(18).fill(well)])
+  })
+
+  test('a connection of such a node that outlived its answer is used again', async () => {
+    let now = 1_000
+    const server = serve((connection, request) => {
+      connection.send(answer('{}'))
+      if (request.number === 1) connection.end()
+    })
+    const client = clientWith({ now: () => now })
+    const ask = async () => readAll(await client.send(post(server.url)))
+    await ask()
+    await until(() => client.stats().open === 0, 'the node hung up')
+
+    await ask()
+    now += 100
+    await ask()
+    now += 1_000
+    await ask()
+
+    expect(server.connections.map(({ requests }) => requests)).toEqual([1, 1, 2])
+  })
+
   test('BL-V01: after one half-open connection the next request takes a fresh one', async () => {
     const swallowed = new Set<number>()
     const server = serve((connection) => {
