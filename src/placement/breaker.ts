@@ -2,13 +2,21 @@ import type { Failure } from '../domain/facts'
 import type { Lane } from '../domain/job'
 import { isMediaLane } from '../domain/lanes'
 
+/** The server says that it does not do such work at all. */
+const NOT_IMPLEMENTED = 501
+
 /**
  * The breaker counts what the node did wrong: broken connections, its own 5xx, broken streams. Overload, the client's
  * errors and cancels, a model that is not there, an engine that is still starting, refusals of our own and an idle connection
- * that had died unnoticed say nothing about it.
+ * that had died unnoticed say nothing about it. Nor does 501: a llama-server that chats answers so to every request for embeddings.
  */
-export const countsAgainstNode = ({ class: kind, stale }: Failure): boolean =>
-  kind !== 'rejected' && kind !== 'overloaded' && kind !== 'starting' && kind !== 'model_missing' && stale !== true
+export const countsAgainstNode = ({ class: kind, status, stale }: Failure): boolean =>
+  kind !== 'rejected' &&
+  kind !== 'overloaded' &&
+  kind !== 'starting' &&
+  kind !== 'model_missing' &&
+  stale !== true &&
+  !(kind === 'status' && status === NOT_IMPLEMENTED)
 
 export const failuresWithin = (failures: readonly { readonly at: number }[], now: number, windowMs: number): number =>
   failures.reduce((count, { at }) => count + (now - at < windowMs ? 1 : 0), 0)

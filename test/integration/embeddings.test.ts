@@ -143,6 +143,22 @@ test('BL-E02 a text that fails alike on two nodes is the request’s fault: one 
     expect(of('node.breaker')).toEqual([])
   }))
 
+test('a server that does no embeddings is tried for them and goes on chatting: 501 opens no breaker', () =>
+  withRouter([{ ...generic, models: [{ ...e, capabilities: ['chat'] as const }] }], {}, async ({ url, fakes, of }) => {
+    const message = 'This server does not support embeddings. Start it with `--embeddings`'
+    const undo = fakes[0]?.faults.add({ type: 'status', status: 501, message })
+    for (let round = 0; round < 6; round++) {
+      const { status, json } = await post(url, '/v1/embeddings', { model: 'e', input: 'a' })
+      expect([status, JSON.stringify(json).includes('Start it with')]).toEqual([502, true])
+    }
+    undo?.()
+
+    const chat = await post(url, '/v1/chat/completions', { model: 'e', messages: [{ role: 'user', content: 'hi' }] })
+
+    expect(chat.status).toBe(200)
+    expect(of('node.breaker')).toEqual([])
+  }))
+
 test('BL-E02 a breaker that many such requests opened at once closes again', () =>
   withRouter(
     [generic, generic],
