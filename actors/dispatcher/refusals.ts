@@ -112,7 +112,11 @@ export const refusalFor = (
   const reasons = new Set(eliminated.map(({ reason }) => reason))
   if (reasons.has('capability_missing') || reasons.has('lane_missing')) {
     const missing = job.needs.filter((need) => need !== 'chat').join(', ') || job.needs.join(', ') || 'text'
-    return new RouterError('invalid_request', `'${job.asked}' does not support ${missing}.`, { nodes, param: 'model' })
+    return new RouterError('not_supported', `'${job.asked}' does not support ${missing}.`, {
+      nodes,
+      param: 'model',
+      hint: 'GET /v1/models lists what the models can do, where the nodes tell.',
+    })
   }
   if (reasons.has('queue_full')) {
     return new RouterError('queue_full', `Every queue for '${job.asked}' is full; no more are taken.`, {

@@ -39,7 +39,7 @@ test('a chat for a model that only draws is refused at once, with what is missin
   await fleet.ready()
   const { outcome } = fleet.submit({ asked: 'draw', models: ['draw'], needs: [] })
   await fleet.clock.advance(10)
-  expect(await outcome).toMatchObject({ error: { code: 'invalid_request', message: "'draw' does not support text." } })
+  expect(await outcome).toMatchObject({ error: { code: 'not_supported', message: "'draw' does not support text." } })
 })
 
 test('a job for any model goes to whichever is free, and no model is a second choice', async () => {

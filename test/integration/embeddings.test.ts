@@ -104,7 +104,7 @@ test('BL-E01 a model that cannot embed is refused before any node is asked', () 
     async ({ url, fakes }) => {
       const { status, json } = await post(url, '/v1/embeddings', { model: 'chatty', input: 'a' })
       expect(status).toBe(400)
-      expect(JSON.stringify(json)).toContain('does not support embedding')
+      expect(json.error).toMatchObject({ code: 'not_supported', message: "'chatty' does not support embedding." })
       expect(fakes[0]?.log.some(({ path }) => path.includes('embed'))).toBe(false)
     },
   ))
