@@ -13,6 +13,9 @@ import { until } from './until'
 /** How often `/running` is asked while a model comes or goes. */
 const CHANGE_POLL_MS = 250
 
+/** An engine that lost a connection without having worked on its request says so within this, in ms. */
+const STALE_WITHIN_MS = 500
+
 /**
  * llama-swap: starts and stops one process per model. Everything under `/upstream` and a request for any model starts
  * that model, which may stop others, so a poll reads nothing but its own lists. (`GET /unload` is a command too.)
@@ -58,6 +61,15 @@ export const llamaswap: NodeAdapter = {
   },
 
   unload: (node, model, http, signal) => unload(node, model, http, signal),
+
+  async send(request, upstream) {
+    const sentAt = performance.now()
+    const reply = await upstream.send(request)
+    const elapsedMs = performance.now() - sentAt
+    if (reply.status !== 502 || reply.contentLength !== 0 || elapsedMs > STALE_WITHIN_MS) return reply
+    reply.close()
+    throw lostConnection(elapsedMs)
+  },
 }
 
 /** Versions before 160 or so have no path for it. */
@@ -105,6 +117,15 @@ const stateOf = async (
 
 /** Names may hold slashes, which llama-swap reads as part of the name. */
 const inPath = (model: string): string => model.split('/').map(encodeURIComponent).join('/')
+
+/**
+ * llama-swap keeps connections to its engines, and a llama-server hangs up after each stream. Who comes at that moment gets an
+ * empty 502: it never reached the engine, and neither of the two is at fault.
+ */
+const lostConnection = (elapsedMs: number): NodeFault => {
+  const message = 'llama-swap lost its connection to the engine before the answer began'
+  return new NodeFault({ class: 'reset', message, status: 502, bytes: 0, elapsedMs, stale: true })
+}
 
 const fault = (message: string, status?: number): NodeFault =>
   new NodeFault({ class: 'status', message, bytes: 0, elapsedMs: 0, ...(status && { status }) })

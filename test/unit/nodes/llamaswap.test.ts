@@ -1,6 +1,7 @@
 import { expect, test } from 'bun:test'
 import { createNodeHttp } from '../../../src/nodes/fetch-http'
 import { llamaswap } from '../../../src/nodes/llamaswap'
+import type { UpstreamClient, UpstreamSend } from '../../../src/nodes/upstream'
 import type { NodeFault } from '../../../src/ports/node-gateway'
 import type { FakeNode } from '../../../src/sim/fake/options'
 import { nodeAt, replay } from '../../fixtures/nodes/recorded'
@@ -80,4 +81,29 @@ test('a model that was stopped again while it loaded is a fault', async () => {
   const error = await load?.catch((thrown: unknown) => thrown)
   server.stop()
   expect((error as NodeFault).message).toBe('rig stopped m again while it was loading')
+})
+
+const answering = (status: number, contentLength: number, afterMs = 0): UpstreamClient => ({
+  send: async () => {
+    await Bun.sleep(afterMs)
+    return { status, contentLength, headers: {}, read: async () => undefined, close() {} }
+  },
+  close() {},
+  stats: () => ({ open: 0, idle: 0 }),
+})
+
+test('an empty 502 at once is a lost connection to the engine: sent again there, and nobody is at fault', async () => {
+  const request = { url: 'http://rig/v1/chat/completions', method: 'POST', headers: {} } as UpstreamSend
+  const send = (upstream: UpstreamClient) => llamaswap.send?.(request, upstream).catch((thrown) => thrown)
+
+  const lost = await send(answering(502, 0))
+
+  expect((lost as NodeFault).failure).toMatchObject({ class: 'reset', status: 502, stale: true })
+  for (const [status, length] of [
+    [502, 30],
+    [200, 0],
+  ] as const)
+    expect(await send(answering(status, length))).toMatchObject({ status })
+  // So late the engine had begun with it, and may have fallen over it.
+  expect(await send(answering(502, 0, 520))).toMatchObject({ status: 502 })
 })
