@@ -156,10 +156,13 @@ const whyHeld = (record: DecisionRecord, round: Round | undefined): string => {
   if (!round) return record.outcome?.message ?? 'it was not placed'
   const { decision } = round
   if (decision.kind === 'wait') {
-    const { node } = decision
+    const { node, model = record.asked.model } = decision
     const turn = turnOn(round, node)
     if (turn !== undefined) return `waits while ${node} makes room for ${turn}`
     if (rankedCount(round) === 0) return `waits until what is in memory has answered: ${ruledOut(round)}`
+    const likeliest = round.nodes.filter(isRanked).find((verdict) => verdict.node === node && verdict.model === model)
+    const busyWith = likeliest?.terms.busy_with
+    if (node !== undefined && busyWith !== undefined) return `${node} loads ${model} once it is done with ${busyWith}`
     const where = node === undefined ? '' : `, ${node} probably first`
     return `waits for a free slot on ${counted(rankedCount(round), 'node')} that can serve it${where}`
   }

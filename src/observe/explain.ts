@@ -65,7 +65,8 @@ const momentOfRound = (round: Round): Moment => {
 const decisionText = ({ kind, node, model, evicts, reason }: Decision): string => {
   const where = node === undefined ? '' : ` ${model ?? ''} on ${node}`
   const dropping = evicts && evicts.length > 0 ? `, dropping ${enumerate(evicts)}` : ''
-  return `${kind}${where}${dropping} (${reason})`
+  // Of a wait or a hold the code says no more than the word, and contradicts it of a wait.
+  return `${kind}${where}${dropping}${reason === 'held' ? '' : ` (${reason})`}`
 }
 
 const candidateLines = ({ nodes, decision }: Round): readonly string[] => {

@@ -105,6 +105,13 @@ const rememberedEntry = (candidate: Candidate, job: Job, now: number): Entry => 
   return entry
 }
 
+/** What the node has to end before it can load another model. */
+const busyOn = ({ loading, others, model }: Candidate): string => {
+  const names = others.filter(({ busy }) => busy).map(({ name }) => name)
+  if (loading !== undefined && loading !== model && !names.includes(loading)) names.push(loading)
+  return names.join(' and ')
+}
+
 const verdictOf = (candidate: Candidate, tier: Tier, evicts: readonly string[], rank: readonly number[]): Ranked => {
   const terms: Record<string, number | string> = {
     tier,
@@ -120,6 +127,8 @@ const verdictOf = (candidate: Candidate, tier: Tier, evicts: readonly string[], 
   if (candidate.shareLeft !== undefined) terms.batch_share_left = candidate.shareLeft
   if (candidate.turnOf !== undefined) terms.turn_of = candidate.turnOf
   if (candidate.foreign > 0) terms.foreign = candidate.foreign
+  const inTheWay = tier === 'blocked' ? busyOn(candidate) : ''
+  if (inTheWay !== '') terms.busy_with = inTheWay
   if (evicts.length > 0) terms.evicts = evicts.length
   if (candidate.availableGb === undefined) terms.memory_fit = 'unknown'
   const { node, model } = candidate

@@ -193,6 +193,21 @@ const table: readonly (readonly [name: string, record: DecisionRecord, code: str
     'waits for a free slot on 2 nodes that can serve it, rig probably first',
   ],
   [
+    'a request whose model is kept out by another one',
+    record({
+      rounds: [
+        round([{ ...ranked('rig', [5, 0, 0]), terms: { tier: 'blocked', busy_with: 'gemma3:4b' } }], {
+          kind: 'wait',
+          node: 'rig',
+          model: 'qwen3:8b',
+          reason: 'held',
+        }),
+      ],
+    }),
+    'held',
+    'rig loads qwen3:8b once it is done with gemma3:4b',
+  ],
+  [
     'a request that waits while it is the turn of another model',
     record({
       rounds: [

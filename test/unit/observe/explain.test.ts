@@ -99,7 +99,7 @@ test('a node that could not be reached is what the request waits for, and then t
     settled(3_000, { outcome: outcome({ retries: 1 }) }),
   )
   expect(served).toContain('connect: connection refused, tried again there\n')
-  expect(served).toContain('  0.01 s   placing    residency, 1 candidate (retry) -> hold (held)\n')
+  expect(served).toContain('  0.01 s   placing    residency, 1 candidate (retry) -> hold\n')
   expect(served).toContain('  because  rig')
   expect(served).toContain(', after 2.0 s of waiting\n')
 })
@@ -109,7 +109,7 @@ test('a held request that is still running says so, and how often nothing change
   const text = explained(arrived(), placed(0, [tooBig('pi')], HOLD), hold(2_000), hold(4_000), phase(0, 'held'))
 
   expect(text).toContain('req_1   qwen3:8b   running   (held)')
-  expect(text).toContain('-> hold (held), the same 2 times more')
+  expect(text).toContain('-> hold, the same 2 times more')
   expect(text).toContain('held       until now')
   expect(text.endsWith('running    held\n')).toBe(true)
 })

@@ -88,6 +88,16 @@ test.each([
   ],
 ])('residency: %s', (_what, of, expected) => expect(decide(...of)).toMatchObject(expected))
 
+test('what keeps a model out of a node is named: those that answer there, and the one that is being loaded', () => {
+  const others = [
+    { name: 'x', busy: true },
+    { name: 'y', busy: false },
+  ]
+  const { ranked } = residency.choose([candidate('b', { loading: 'z', others })], jobOf(10), context())
+
+  expect(ranked[0]?.terms).toMatchObject({ tier: 'blocked', busy_with: 'x and z' })
+})
+
 test('among equals who was chosen longest ago goes first, and the record says so', () => {
   const { decision, ranked } = residency.choose(
     [hot('a', { lastChosen: 2 }), hot('b', { lastChosen: 1 })],
