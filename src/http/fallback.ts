@@ -18,9 +18,13 @@ const covers = (pattern: string, path: string): boolean => {
   )
 }
 
+/** A base URL without its `/v1`, or with more before it than there should be. */
+const sameEnd = (path: string, known: readonly string[]): string | undefined =>
+  known.find((one) => one.endsWith(path) || (one !== '/' && path.endsWith(one)))
+
 const notFound = (path: string, routes: readonly Route[]): RouterError => {
   const known = routes.map((route) => route.path).filter((pattern) => !/[:*]/.test(pattern))
-  const suggestion = path.length > maxSuggestedLength ? undefined : nearest(path, known)
+  const suggestion = path.length > maxSuggestedLength ? undefined : (nearest(path, known) ?? sameEnd(path, known))
   // A client of an API that is not offered is told which ones are.
   const inference = routes
     .filter(({ method, access, patient }) => method === 'POST' && access === 'inference' && patient)

@@ -4,6 +4,8 @@ import { host } from './harness'
 test.each([
   ['/v1/chat/completion', 'Did you mean /v1/chat/completions?'],
   ['/chat/completions', 'Did you mean /v1/chat/completions?'],
+  ['/models', 'Did you mean /v1/models?'],
+  ['/openai/v1/chat/completions', 'Did you mean /v1/chat/completions?'],
   ['/api/tgas', 'Did you mean /api/tags?'],
   ['/v1/responses', 'Models are run by POST /v1/chat/completions'],
 ])('an unknown path %s is 404 with the nearest one, or with those that run models', async (path, hint) => {
