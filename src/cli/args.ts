@@ -20,8 +20,11 @@ const usage = (message: string): Parsed => ({ kind: 'usage', message })
 const suggesting = (message: string, suggestion: string | undefined): string =>
   suggestion === undefined ? message : `${message}, did you mean '${suggestion}'?`
 
-const unknownCommand = (name: string): Parsed =>
-  usage(suggesting(`unknown command '${name}'`, nearest(name, Object.keys(commands))))
+const unknownCommand = (name: string): Parsed => {
+  const near = nearest(name, Object.keys(commands))
+  const message = `unknown command '${name}'`
+  return usage(near === undefined ? `${message}: 'fleet help' lists what there is` : suggesting(message, near))
+}
 
 const isHelp = (arg: string): boolean => arg === '--help' || arg === '-h'
 

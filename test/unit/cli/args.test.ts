@@ -21,8 +21,8 @@ test('after -- everything is a positional', () => {
 
 test.each([
   [['explan', 'last'], "unknown command 'explan', did you mean 'explain'?"],
-  [['stat'], "unknown command 'stat'"],
-  [['frobnicate'], "unknown command 'frobnicate'"],
+  [['stat'], "unknown command 'stat': 'fleet help' lists what there is"],
+  [['frobnicate'], "unknown command 'frobnicate': 'fleet help' lists what there is"],
   [['help', 'statsu'], "unknown command 'statsu', did you mean 'status'?"],
   [['status', '--jsno'], "unknown option '--jsno' of 'status', did you mean '--json'?"],
   [['status', '-j'], "unknown option '-j' of 'status'"],
