@@ -91,6 +91,13 @@ export const refusalFor = (
   if (eliminated.length === 0) {
     if (known && excluded.length > 0) return failedEverywhere(job, nodes)
     if (known || !context.roster.allInventoried() || context.roster.size === 0) return undefined
+    if (job.anyModel) {
+      const what = job.needs.join(', ')
+      return new RouterError('model_not_found', `No model is named, and no node tells that it does ${what}.`, {
+        hint: 'Name one in "model"; GET /v1/models lists what there is.',
+        param: 'model',
+      })
+    }
     const aliases = (context.config.aliases ?? []).map(({ name }) => name).filter((name) => !isGlob(name))
     const shown = [...context.roster.keys(), ...aliases].filter((name) => isModelAllowed(globsOf(context, job), name))
     const near = nearestNames(job.asked, new Set(shown))

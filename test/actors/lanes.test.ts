@@ -42,6 +42,21 @@ test('a chat for a model that only draws is refused at once, with what is missin
   expect(await outcome).toMatchObject({ error: { code: 'not_supported', message: "'draw' does not support text." } })
 })
 
+test('where no node tells that it does what is asked, and no model is named, the answer says both', async () => {
+  const { ready, submit } = host({ a: both() }, { describe })
+  await ready()
+
+  const { outcome } = submit({ asked: 'music', models: [], anyModel: true, needs: ['music'] })
+
+  expect(await outcome).toMatchObject({
+    error: {
+      code: 'model_not_found',
+      message: 'No model is named, and no node tells that it does music.',
+      details: { param: 'model', hint: expect.stringContaining('Name one') },
+    },
+  })
+})
+
 test('a job for any model goes to whichever is free, and no model is a second choice', async () => {
   const whisper = (name: string): NodeReport => ({
     models: [{ name, capabilities: ['transcription'] }],
