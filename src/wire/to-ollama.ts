@@ -107,6 +107,12 @@ const writeOptions = (request: ChatRequest, target: OllamaTarget): Json | undefi
   return Object.keys(options).length > 0 ? options : undefined
 }
 
+/**
+ * Ollama drops the beginning of a prompt that is too long for its window, and says nothing. Clients of other protocols wait for the
+ * error, to make their prompt shorter. Versions that do not know the member go on as they did.
+ */
+const NEVER_TRUNCATE = false
+
 /** Throws `invalid_request` for what Ollama cannot do: several answers at once, pictures behind a URL. */
 export const writeOllamaChat = (request: ChatRequest, target: OllamaTarget): Json => {
   const { tools, rule } = chooseTools(request)
@@ -120,6 +126,7 @@ export const writeOllamaChat = (request: ChatRequest, target: OllamaTarget): Jso
     think: think(request.reasoning),
     logprobs: request.logprobs,
     top_logprobs: request.topLogprobs,
+    truncate: NEVER_TRUNCATE,
     keep_alive: target.keepAlive ?? request.keepAlive,
     options: writeOptions(request, target),
   })
@@ -138,6 +145,7 @@ export const writeOllamaGenerate = (
     stream: target.stream,
     logprobs: chat.logprobs,
     top_logprobs: chat.topLogprobs,
+    truncate: NEVER_TRUNCATE,
     keep_alive: target.keepAlive,
     options: writeOptions(chat, target),
   })
