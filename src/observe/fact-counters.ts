@@ -36,6 +36,8 @@ interface Tracked {
   started: boolean
   /** Attempts that failed and were not followed by another one yet. */
   failed: { readonly node: string; readonly code: string }[]
+  /** The attempt that failed last. */
+  last?: Pick<FactOf<'attempt.failed'>, 'node' | 'model'>
 }
 
 /** Counts facts into the families. */
@@ -100,12 +102,22 @@ export const createFactCounters = (families: Families, { models, words, perKey }
     families.queueWait.observe(tracked.waitedMs / 1000, tracked.node, tracked.priority)
   }
 
+  const attemptFailed = ({ request, node, model, failure, retried }: FactOf<'attempt.failed'>): void => {
+    const tracked = running.get(request)
+    if (!tracked) return
+    tracked.last = { node, model }
+    if (retried) tracked.failed.push({ node, code: failure.class })
+  }
+
   const settled = ({ request, at, arrivedAt, asked, dialect, outcome, residency }: FactOf<'request.settled'>): void => {
-    const { end, node = '', tokensIn = 0, tokensOut = 0, ttftMs } = outcome
+    const { end, tokensIn = 0, tokensOut = 0, ttftMs } = outcome
     // Only what ran makes a model known: clients may ask for anything.
     const tracked = running.take(request)
     const wanted = models.known(tracked?.wanted ?? asked)
-    const model = node !== '' && outcome.model !== undefined ? models.admit(outcome.model) : wanted
+    // Once an attempt has failed the request is on no node; what ended it is that node's failure all the same.
+    const ran = outcome.node === undefined && end === 'failed' ? tracked?.last : outcome
+    const node = ran?.node ?? ''
+    const model = node !== '' && ran?.model !== undefined ? models.admit(ran.model) : wanted
     families.requests.add(1, node, model, dialect, end)
     families.latency.observe((at - arrivedAt) / 1000, node, end)
     if (ttftMs !== undefined) families.firstToken.observe(ttftMs / 1000, node, residency ?? '')
@@ -152,7 +164,7 @@ export const createFactCounters = (families: Families, { models, words, perKey }
         countKey(fact)
         break
       case 'attempt.failed':
-        if (fact.retried) running.get(fact.request)?.failed.push({ node: fact.node, code: fact.failure.class })
+        attemptFailed(fact)
         break
       case 'load.started':
         loads.set(loadKey(fact.node, fact.model), fact.cause)

@@ -39,6 +39,21 @@ const lines = async (metrics: Metrics, name: string): Promise<string[]> =>
   (await metrics.expose()).split('\n').filter((line) => line.startsWith(name))
 
 describe('counting facts', () => {
+  test('a request that ended because its last node failed counts as that node’s', async () => {
+    const facts = [
+      arrived(),
+      placed(1, [ranked('rig', [0, 0, 0])], start('rig')),
+      phase(1, 'prefill', { node: 'rig' }),
+      failed(5, 'rig', { retried: true }),
+      placed(5, [eliminated('rig', 'failed_before')], HOLD, { cause: 'retry' }),
+      settled(6, { outcome: { end: 'failed', status: 502, phase: 'placing', bytes: 0, retries: 0 } }),
+    ]
+
+    expect(await lines(metricsOf(facts), 'fleet_requests_total')).toEqual([
+      'fleet_requests_total{node="rig",model="qwen3:8b",dialect="openai",outcome="failed"} 1',
+    ])
+  })
+
   test('an ordinary request', async () => {
     const metrics = metricsOf(ordinary())
 
