@@ -89,7 +89,7 @@ const queueColumns: readonly Column[] = [
 const slotsFrom = ({ slotsBasis, parallelism }: QueueView): string => {
   if (parallelism === undefined || (slotsBasis !== 'learned' && !parallelism.trying)) return slotsBasis
   const { together, stood, overlapping, trying } = parallelism
-  const shown = `${slotsBasis}: ${together} at once, ${stood} of the last ${overlapping} stood`
+  const shown = `${slotsBasis}: ${together} at once, ${stood} of ${overlapping} waited there`
   return trying ? `${shown}; one more is being tried` : shown
 }
 

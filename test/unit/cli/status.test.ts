@@ -132,8 +132,8 @@ test('a number that was learned comes with what shows it', () => {
   const shown = (trying: boolean) =>
     renderStatus({ ...document, queues: [{ ...queue, parallelism: { ...parallelism, trying } }] }, 'u', 160, 0)
 
-  expect(shown(false)).toContain('3/2     2  learned: 2 at once, 8 of the last 20 stood\n')
-  expect(shown(true)).toContain('stood; one more is being tried\n')
+  expect(shown(false)).toContain('3/2     2  learned: 2 at once, 8 of 20 waited there\n')
+  expect(shown(true)).toContain('8 of 20 waited there; one more is being tried\n')
 })
 
 test('a node counts the slots of what it has in memory or runs, not those of what it had', () => {
