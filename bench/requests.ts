@@ -67,8 +67,11 @@ export const latency = async (server: Server, script: string, seconds: number): 
   return { p50: durationUs(text, '50%'), p99: durationUs(text, '99%') }
 }
 
-/** Enough for every function to be compiled; before that a request of a JavaScript server costs several times as much. */
-const WARM_REQUESTS = 40_000
+/**
+ * Enough for every function to be compiled: before that a request of a JavaScript server costs several times as much, and
+ * the threads that compile still took 5 us of each request between 40 000 and 75 000, none after 100 000.
+ */
+const WARM_REQUESTS = 100_000
 
 export const warmUp = async (server: Measured, script: string, requests = WARM_REQUESTS): Promise<void> => {
   for (let sent = 0; sent < requests; ) sent += (await load(server, script, 2)).requests
