@@ -73,6 +73,13 @@ const isBefore = (a: Entry, b: Entry): boolean => {
   return rank !== 0 ? rank < 0 : a.job.arrivedAt < b.job.arrivedAt
 }
 
+/** Windows of less than so many tokens are rare, so shorter prompts are all alike. */
+const SHORT_TOKENS = 4_096
+
+/** Prompts of one length, to a factor of two: a long one may fit into fewer windows, and must not keep short ones waiting. */
+const lengthClass = ({ promptTokens }: Job): number =>
+  Math.max(0, Math.ceil(Math.log2(promptTokens.value / SHORT_TOKENS)))
+
 const groupOf = ({ job, excluded, unreached = [] }: Omit<Asker, 'attempt'>): string =>
   // Not joined by characters that names may hold: a client could put its request into the group of others.
   JSON.stringify([
@@ -81,6 +88,7 @@ const groupOf = ({ job, excluded, unreached = [] }: Omit<Asker, 'attempt'>): str
     job.pin ?? '',
     job.policy ?? '',
     job.contextTokens ?? '',
+    lengthClass(job),
     job.standInNeeds ?? [],
     [...excluded].sort(),
     ...unreached.map(({ node, since }) => [node, since]),

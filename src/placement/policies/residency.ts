@@ -27,6 +27,16 @@ const SUSPECT_TIERS = 2.5
 /** One of which only old news is known stands behind its equals. */
 const STALE_TIERS = 0.5
 
+/** Behind all that can take the prompt sooner or later stands a copy whose window the prompt probably exceeds. */
+const OVERFULL_TIERS = 6
+
+/** By the estimate. Of embeddings and rankings only each piece has to fit, so their sum tells nothing. */
+const isOverfull = ({ resident }: Candidate, { promptTokens, needs }: Job): boolean =>
+  resident?.state === 'ready' &&
+  resident.contextTokens !== undefined &&
+  promptTokens.value > resident.contextTokens &&
+  (needs.includes('chat') || needs.includes('completion'))
+
 /** Verdicts in order; more are never shown, so the rest is not sorted. */
 const IN_ORDER = 8
 
@@ -75,7 +85,8 @@ const compare = (a: Entry, b: Entry): number => {
 const entryOf = (candidate: Candidate, job: Job, now: number): Entry => {
   const { tier, evicts } = tierOf(candidate, job, now)
   const isSuspect = candidate.health === 'suspect' || candidate.isRefusing === true || isExpired(candidate, now)
-  const doubt = isSuspect ? SUSPECT_TIERS : candidate.isStale === true ? STALE_TIERS : 0
+  const isTooLong = isOverfull(candidate, job)
+  const doubt = isTooLong ? OVERFULL_TIERS : isSuspect ? SUSPECT_TIERS : candidate.isStale === true ? STALE_TIERS : 0
   const load = candidate.inFlight + candidate.foreign + candidate.bound
   // A resident fallback beats a cold primary; among equals the chain's order, then load, then who was chosen longest ago.
   const rank = [
@@ -87,15 +98,21 @@ const entryOf = (candidate: Candidate, job: Job, now: number): Entry => {
     candidate.node.distance,
     candidate.lastChosen,
   ]
-  return { candidate, tier, evicts, rank, verdict: verdictOf(candidate, tier, evicts, rank) }
+  const verdict = verdictOf(candidate, tier, evicts, rank)
+  return { candidate, tier, evicts, rank, verdict: isTooLong ? tooLong(verdict, candidate) : verdict }
 }
+
+const tooLong = (verdict: Ranked, { resident }: Candidate): Ranked => ({
+  ...verdict,
+  terms: { ...verdict.terms, window: resident?.contextTokens ?? 0 },
+})
 
 /** By candidate: an unchanged one, in an unchanged world, is ranked as at the decision before. */
 const remembered = new WeakMap<Candidate, Entry>()
 
-/** A job with a window of its own, and a copy that expires, are looked at each time. */
+/** A job with a window of its own or too long for this one, and a copy that expires, are looked at each time. */
 const rememberedEntry = (candidate: Candidate, job: Job, now: number): Entry => {
-  if (job.contextTokens !== undefined || candidate.resident?.expiresAt !== undefined)
+  if (job.contextTokens !== undefined || candidate.resident?.expiresAt !== undefined || isOverfull(candidate, job))
     return entryOf(candidate, job, now)
   let entry = remembered.get(candidate)
   if (entry === undefined) {

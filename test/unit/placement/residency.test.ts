@@ -1,4 +1,4 @@
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import type { Candidate } from '../../../src/domain/placement'
 import { residency } from '../../../src/placement/policies/residency'
 import { candidate, context, hot, jobOf, NOW } from '../../support/candidates'
@@ -6,6 +6,38 @@ import { candidate, context, hot, jobOf, NOW } from '../../support/candidates'
 const decide = (...of: Candidate[]) => residency.choose(of, jobOf(10), context()).decision
 const room = { availableGb: 20, costGb: 5 }
 const full = { free: 0, inFlight: 1, nodeInFlight: 1 }
+
+describe('a prompt that is longer than a window', () => {
+  const small = (name = 'a') => hot(name, { resident: { name: 'm', state: 'ready', contextTokens: 8_192 } })
+  const wide = (change: Partial<Candidate> = {}) =>
+    hot('b', { resident: { name: 'm', state: 'ready', contextTokens: 32_768 }, ...change })
+  const decideFor = (tokens: number, of: readonly Candidate[], change: object = {}) =>
+    residency.choose(of, { ...jobOf(tokens), ...change }, context())
+
+  test('goes to a wider one, and waits for it', () => {
+    expect(decideFor(20_000, [small(), wide()]).decision).toMatchObject({ kind: 'start', node: 'b' })
+    expect(decideFor(20_000, [small(), wide(full)]).decision).toMatchObject({ kind: 'wait', node: 'b' })
+    expect(decideFor(20_000, [small(), candidate('b', room)]).decision).toMatchObject({ kind: 'load', node: 'b' })
+    expect(decideFor(20_000, [small(), wide(full)]).ranked[1]?.terms).toMatchObject({ window: 8_192 })
+  })
+
+  test('is left to the engine where there is none, for it is only estimated', () => {
+    expect(decideFor(20_000, [small()]).decision).toMatchObject({ kind: 'start', node: 'a' })
+    expect(decideFor(40_000, [small(), wide()]).decision).toMatchObject({ kind: 'start' })
+  })
+
+  test('is none where it fits, and many pieces that are embedded are none either', () => {
+    expect(decideFor(8_192, [small(), wide(full)]).decision).toMatchObject({ kind: 'start', node: 'a' })
+    expect(decideFor(20_000, [small(), wide(full)], { needs: ['embedding'] }).decision).toMatchObject({ node: 'a' })
+  })
+
+  test('does not stay with the copy: the next request, which fits, starts there', () => {
+    const copies = [small(), wide(full)]
+    decideFor(20_000, copies)
+
+    expect(decideFor(10, copies).decision).toMatchObject({ kind: 'start', node: 'a' })
+  })
+})
 
 test.each([
   [
