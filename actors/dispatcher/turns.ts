@@ -10,6 +10,7 @@ const TURN_LIMIT_MS = 120_000
 
 type Desk = Pick<DispatcherContext, 'turns' | 'room' | 'ledger' | 'config' | 'now' | 'journal'>
 
+/** From now on the load has to pay off before the next one that pushes it out. */
 export const noteLoaded = ({ turns, now }: Pick<Desk, 'turns' | 'now'>, node: string, tookMs: number): void => {
   turns.lastLoads.set(node, { at: now(), tookMs })
 }
@@ -119,7 +120,7 @@ const mayBegin = (desk: Desk, candidate: Candidate, since: number): boolean => {
   return isFree && isDueAt(desk, name, since) && isOurs(desk, candidate)
 }
 
-/** Who has waited long enough for others to be idle gets the node that has the least to end. */
+/** Who has waited long enough for others to be idle gets the node where the fewest requests have to end first. */
 export const takeTurn = (desk: Desk, entry: Entry, { verdicts }: Placement, candidates: readonly Candidate[]): void => {
   const { turns, now } = desk
   const { job } = entry

@@ -7,7 +7,7 @@ export const untilIdleMs = ({ flow, ports, startedAt }: RequestContext): number 
   return Math.max(1, Math.min(limit, last + limit - ports.now()))
 }
 
-/** Minutes of work, told about every few seconds: neither silent nor as long as an answer may be. */
+/** It takes minutes, in which its node is asked every few seconds, and has a limit of its own. */
 export const isVideo = ({ job }: RequestContext): boolean => job.needs.includes('video')
 
 /** ms until the answer has taken as long as any may. */

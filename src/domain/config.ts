@@ -87,7 +87,7 @@ export interface Config {
     readonly rescoreEveryMs: number
     /** What is in memory goes before another model for at least so long, where both are wanted. */
     readonly swapAfterMs: number
-    /** Further attempts after the first, each on another node, only before the first byte. */
+    /** Further attempts after the first, each on another node, only before the first byte; not those that reached no engine. */
     readonly retries: number
   }
   readonly priorities: PriorityConfig

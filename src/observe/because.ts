@@ -181,8 +181,7 @@ const ruledOut = (round: Round): string => {
 
 /** The model whose turn it is on the node. */
 const turnOn = ({ nodes }: Round, node: string | undefined): string | undefined => {
-  const found = nodes.find((verdict) => verdict.verdict === 'ranked' && verdict.node === node)
-  const turn = found?.verdict === 'ranked' ? found.terms.turn_of : undefined
+  const turn = nodes.filter(isRanked).find((verdict) => verdict.node === node)?.terms.turn_of
   return turn === undefined ? undefined : String(turn)
 }
 

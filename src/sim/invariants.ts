@@ -1,6 +1,7 @@
 import type { Fact } from '../domain/facts'
 import type { Job } from '../domain/job'
 
+/** Somebody in the waiting room. */
 export interface Waiter {
   readonly job: Job
   readonly excluded: readonly string[]

@@ -9,7 +9,7 @@ interface Row {
 export const videosTable = (database: Database) => {
   const insert = database.query('INSERT OR REPLACE INTO videos (id, begun_at, video) VALUES (?, ?, ?)')
   const remove = database.query('DELETE FROM videos WHERE id = ?')
-  /** By id; undefined: to be deleted. */
+  /** By id; undefined is to be deleted. */
   const pending = new Map<string, KeptVideo | undefined>()
 
   return {
@@ -22,9 +22,10 @@ export const videosTable = (database: Database) => {
     /** Until the next `write`. */
     remember: (id: string, video: KeptVideo | undefined): void => void pending.set(id, video),
     write: (): void => {
-      for (const [id, video] of pending)
+      for (const [id, video] of pending) {
         if (video === undefined) remove.run(id)
         else insert.run(id, video.begunAt, JSON.stringify(video))
+      }
     },
     /** What was written is on disk. */
     forget: (): void => pending.clear(),

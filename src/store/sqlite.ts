@@ -63,6 +63,7 @@ export const openStore = (options: StoreOptions): Store => {
   /** Settled and not on disk yet, oldest save first; their JSON is made with the batch, when no request waits for it. */
   const pending = new SlotMap<DecisionRecord>()
   let flushTimer: unknown
+  /** Records written since a checkpoint was last asked for. */
   let unmoved = 0
   let lost = 0
   let problem: string | undefined
@@ -92,12 +93,12 @@ export const openStore = (options: StoreOptions): Store => {
     usage.forget()
     identities.forget()
     videos.forget()
+    admissions.forget()
     unmoved += batch.length
     if (unmoved >= CHECKPOINT_ROWS) {
       unmoved = 0
       checkpoints?.ask(path)
     }
-    admissions.forget()
     return true
   }
 
