@@ -141,20 +141,19 @@ describe('the bodies of all requests together', () => {
         { ...node, models: [fastModel('other')], resident: ['other'] },
       ],
       bounded(2 * MB),
-      (bench) =>
-        (async () => {
-          close(bench)
-          const { leave } = await occupy(bench, 2 * MB - 200)
+      async (bench) => {
+        close(bench)
+        const { leave } = await occupy(bench, 2 * MB - 200)
 
-          const [small, medium] = await Promise.all([
-            send(bench, chat(10, { model: 'other' })),
-            send(bench, chat(70_000, { model: 'other' })),
-          ])
+        const [small, medium] = await Promise.all([
+          send(bench, chat(10, { model: 'other' })),
+          send(bench, chat(70_000, { model: 'other' })),
+        ])
 
-          expect([small.status, medium.status]).toEqual([200, 503])
-          leave()
-          await bench.idle()
-        })(),
+        expect([small.status, medium.status]).toEqual([200, 503])
+        leave()
+        await bench.idle()
+      },
     ))
 })
 
@@ -169,7 +168,7 @@ describe('a body is released when its request is over', () => {
 
       expect(held(bench)).toBe(body.length)
       await answer.text()
-      await until(() => held(bench) === 0, 200)
+      await until(() => held(bench) === 0)
     }))
 
   const ends: Readonly<Record<string, (bench: Bench) => Promise<unknown>>> = {

@@ -34,13 +34,16 @@ const ending = async (bench: Bench, id: unknown): Promise<Video> => {
 const endsOf = (bench: Bench): unknown[] =>
   bench.of('request.settled').map(({ outcome }) => [outcome.end, outcome.code])
 
-/** One router after the other over the same folder and in front of the same server. */
+/** One router that begins a video, and after it another over the same folder and in front of the same server. */
 const restarted = async (
   [kind, server]: readonly [NodeKind, MediaServer],
-  before: (bench: Bench) => Promise<unknown>,
-  after: (bench: Bench, folder: string) => Promise<unknown>,
+  after: (bench: Bench, video: Video, folder: string) => Promise<unknown>,
   backend: Config['state']['backend'] = 'sqlite',
 ): Promise<void> => {
+  let video: Video = {}
+  const before = async (bench: Bench): Promise<void> => {
+    video = await begin(bench, kind === 'openai' ? 'sora' : undefined)
+  }
   const folder = mkdtempSync(join(tmpdir(), 'fleet-videos-'))
   const setup = {
     state: { backend, path: folder },
@@ -48,7 +51,7 @@ const restarted = async (
   } as const
   try {
     await withRouter([{ kind: 'openai', models: [] }], setup, before)
-    await withRouter([{ kind: 'openai', models: [] }], setup, (bench) => after(bench, folder))
+    await withRouter([{ kind: 'openai', models: [] }], setup, (bench) => after(bench, video, folder))
   } finally {
     server.stop()
     rmSync(folder, { recursive: true })
@@ -119,36 +122,26 @@ test('a node that dies over a video has lost it: it failed, the record says so o
 
 test('a video outlives the router: its node is asked how it stands, and no slot is held for it', async () => {
   const node = videoServer('sora', ['queued', 'in_progress', 'in_progress', 'completed'])
-  let video: Video = {}
-  await restarted(
-    ['openai', node],
-    async (bench) => {
-      video = await begin(bench, 'sora')
-    },
-    async (bench, folder) => {
-      const { id } = video
-      expect(node.calls.filter(({ method }) => method === 'DELETE')).toEqual([])
-      expect(await bench.json('/v1/videos')).toMatchObject({ data: [{ id, model: 'sora', status: 'queued' }] })
-      expect(await bench.json('/api/v1/overview')).toMatchObject({ inFlight: 0 })
+  await restarted(['openai', node], async (bench, { id }, folder) => {
+    expect(node.calls.filter(({ method }) => method === 'DELETE')).toEqual([])
+    expect(await bench.json('/v1/videos')).toMatchObject({ data: [{ id, model: 'sora', status: 'queued' }] })
+    expect(await bench.json('/api/v1/overview')).toMatchObject({ inFlight: 0 })
 
-      const fleet = { node: 'a', message: expect.stringContaining('The router was restarted') }
-      expect(await look(bench, id)).toMatchObject({ id, model: 'sora', status: 'in_progress', fleet })
-      expect(node.calls.at(-1)).toMatchObject({ method: 'GET', path: '/v1/videos/v1' })
-      const done = await ending(bench, id)
-      expect(done).toMatchObject({ id, status: 'completed' })
-      expect(done.fleet).toBeUndefined()
-      const asked = node.calls.length
-      await look(bench, id)
-      expect(node.calls).toHaveLength(asked)
+    const fleet = { node: 'a', message: expect.stringContaining('The router was restarted') }
+    expect(await look(bench, id)).toMatchObject({ id, model: 'sora', status: 'in_progress', fleet })
+    expect(node.calls.at(-1)).toMatchObject({ method: 'GET', path: '/v1/videos/v1' })
+    const done = await ending(bench, id)
+    expect(done).toMatchObject({ id, status: 'completed' })
+    expect(done.fleet).toBeUndefined()
+    const asked = node.calls.length
+    await look(bench, id)
+    expect(node.calls).toHaveLength(asked)
 
-      expect(await (await fetch(`${bench.url}/v1/videos/${id}/content`)).text()).toBe('moving')
-      const files = await Promise.all(
-        ['fleet.db', 'fleet.db-wal'].map((name) => readFile(join(folder, name), 'latin1')),
-      )
-      expect(files.join('')).toContain(String(id))
-      expect(files.join('')).not.toContain(PROMPT)
-    },
-  )
+    expect(await (await fetch(`${bench.url}/v1/videos/${id}/content`)).text()).toBe('moving')
+    const files = await Promise.all(['fleet.db', 'fleet.db-wal'].map((name) => readFile(join(folder, name), 'latin1')))
+    expect(files.join('')).toContain(String(id))
+    expect(files.join('')).not.toContain(PROMPT)
+  })
 })
 
 test('after a restart a video that its node does not know any more has failed', async () => {
@@ -158,53 +151,32 @@ test('after a restart a video that its node does not know any more has failed', 
       ? Response.json({ id: 'v1', status: 'in_progress' })
       : Response.json({ error: { message: 'Video v1 not found' } }, { status: 404 }),
   )
-  let video: Video = {}
-  await restarted(
-    ['openai', node],
-    async (bench) => {
-      video = await begin(bench, 'sora')
-    },
-    async (bench) => {
-      isKnown = false
-      const error = { code: 'upstream_failed', message: 'a does not know the video any more.' }
-      expect(await look(bench, video.id)).toMatchObject({ status: 'failed', error })
-      const asked = node.calls.length
-      expect(await look(bench, video.id)).toMatchObject({ status: 'failed', error })
-      expect(node.calls).toHaveLength(asked)
-    },
-  )
+  await restarted(['openai', node], async (bench, { id }) => {
+    isKnown = false
+    const error = { code: 'upstream_failed', message: 'a does not know the video any more.' }
+    expect(await look(bench, id)).toMatchObject({ status: 'failed', error })
+    const asked = node.calls.length
+    expect(await look(bench, id)).toMatchObject({ status: 'failed', error })
+    expect(node.calls).toHaveLength(asked)
+  })
 })
 
 test('after a restart a node that cannot be asked is a failure of this question, not of the video', async () => {
   const node = videoServer('sora', ['in_progress'])
-  let video: Video = {}
-  await restarted(
-    ['openai', node],
-    async (bench) => {
-      video = await begin(bench, 'sora')
-    },
-    async (bench) => {
-      node.stop()
-      expect((await fetch(`${bench.url}/v1/videos/${video.id}`)).status).toBe(502)
-      expect(await bench.json('/v1/videos')).toMatchObject({ data: [{ id: video.id, status: 'in_progress' }] })
-    },
-  )
+  await restarted(['openai', node], async (bench, { id }) => {
+    node.stop()
+    expect((await fetch(`${bench.url}/v1/videos/${id}`)).status).toBe(502)
+    expect(await bench.json('/v1/videos')).toMatchObject({ data: [{ id, status: 'in_progress' }] })
+  })
 })
 
 test('after a restart a video of stable-diffusion.cpp is asked for and fetched as its server has it', async () => {
   const node = sdVideoServer(['generating', 'completed'])
-  let video: Video = {}
-  await restarted(
-    ['sdcpp', node],
-    async (bench) => {
-      video = await begin(bench)
-    },
-    async (bench) => {
-      expect(node.calls.filter(({ path }) => path.endsWith('/cancel'))).toEqual([])
-      expect(await ending(bench, video.id)).toMatchObject({ id: video.id, status: 'completed', progress: 100 })
-      expect(await (await fetch(`${bench.url}/v1/videos/${video.id}/content`)).text()).toBe('moving')
-    },
-  )
+  await restarted(['sdcpp', node], async (bench, { id }) => {
+    expect(node.calls.filter(({ path }) => path.endsWith('/cancel'))).toEqual([])
+    expect(await ending(bench, id)).toMatchObject({ id, status: 'completed', progress: 100 })
+    expect(await (await fetch(`${bench.url}/v1/videos/${id}/content`)).text()).toBe('moving')
+  })
 })
 
 test.each([
@@ -214,32 +186,21 @@ test.each([
   'after a restart a video that is still being made on %s can be given up',
   async (kind, start, method, path) => {
     const node = start()
-    let video: Video = {}
-    await restarted(
-      [kind, node],
-      async (bench) => {
-        video = await begin(bench, kind === 'openai' ? 'sora' : undefined)
-      },
-      async ({ url }) => {
-        expect((await fetch(`${url}/v1/videos/${video.id}`, { method: 'DELETE' })).status).toBe(200)
-        expect(node.calls.at(-1)).toMatchObject({ method, path })
-        expect((await fetch(`${url}/v1/videos/${video.id}`)).status).toBe(404)
-      },
-    )
+    await restarted([kind, node], async ({ url }, { id }) => {
+      expect((await fetch(`${url}/v1/videos/${id}`, { method: 'DELETE' })).status).toBe(200)
+      expect(node.calls.at(-1)).toMatchObject({ method, path })
+      expect((await fetch(`${url}/v1/videos/${id}`)).status).toBe(404)
+    })
   },
 )
 
 test('with state.backend = "memory" nothing is remembered, so a shutdown gives the video up', async () => {
   const node = videoServer('sora', ['in_progress'])
-  let video: Video = {}
   await restarted(
     ['openai', node],
-    async (bench) => {
-      video = await begin(bench, 'sora')
-    },
-    async ({ url }) => {
+    async ({ url }, { id }) => {
       await until(() => node.calls.some(({ method }) => method === 'DELETE'))
-      expect((await fetch(`${url}/v1/videos/${video.id}`)).status).toBe(404)
+      expect((await fetch(`${url}/v1/videos/${id}`)).status).toBe(404)
     },
     'memory',
   )

@@ -1,5 +1,5 @@
 import { Database } from 'bun:sqlite'
-import { afterAll, expect, test } from 'bun:test'
+import { afterAll, expect, spyOn, test } from 'bun:test'
 import { mkdtempSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
@@ -41,11 +41,14 @@ test('what was written arrives in the file, again and again, while the writer go
   database.close()
 })
 
-test('a file that cannot be opened hurts nobody', async () => {
+test('a thread that cannot open the file is ended, and nobody hears of it', async () => {
+  const ended = spyOn(Worker.prototype, 'terminate')
   const thread = createCheckpointThread()
 
   thread.ask(join(directory, 'absent', 'b.db'))
-  await Bun.sleep(200)
+  await until(() => ended.mock.calls.length === 1, 5_000)
   thread.ask(join(directory, 'absent', 'b.db'))
   thread.close()
+
+  ended.mockRestore()
 })
