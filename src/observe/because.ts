@@ -31,6 +31,8 @@ export interface Because {
 
 /** Nodes named one by one in a sentence; the rest is a number. */
 const NAMED = 3
+/** So many of the others are named beside the one that was chosen. */
+const NAMED_BESIDE = 2
 /** Shorter waits are not worth a word. */
 const NOTABLE_MS = 100
 
@@ -136,8 +138,10 @@ const evicting = ({ evicts }: Decision): string =>
   evicts && evicts.length > 0 ? ` and drops ${enumerate(evicts.slice(0, NAMED))} for it` : ''
 
 const lost = (round: Round): string => {
-  const count = eliminatedOf(round).length + restEliminated(round)
-  return count === 0 ? '' : `: ${counted(count, 'other')} eliminated`
+  const rest = restEliminated(round)
+  const count = eliminatedOf(round).length + rest
+  if (count === 0) return ''
+  return rest === 0 && count <= NAMED_BESIDE ? `: ${ruledOut(round)}` : `: ${counted(count, 'other')} eliminated`
 }
 
 const afterWaiting = (phases: readonly Phase[]): string => {

@@ -43,7 +43,7 @@ const table: readonly (readonly [name: string, record: DecisionRecord, code: str
       ],
     }),
     'cold_load',
-    'rig loads qwen3:8b as the only node that can serve it now: 1 other eliminated',
+    'rig loads qwen3:8b as the only node that can serve it now: box is not the node that was asked for',
   ],
   [
     'a load that a score prefers',
@@ -74,7 +74,7 @@ const table: readonly (readonly [name: string, record: DecisionRecord, code: str
       ],
     }),
     'only_candidate',
-    'rig is the only node that can serve qwen3:8b now: 2 others eliminated',
+    'rig is the only node that can serve qwen3:8b now: pi needs 18.6 GB, has 7.2 GB; old is offline',
   ],
   [
     'a reason outside the closed set, one candidate',
