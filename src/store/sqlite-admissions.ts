@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { Closed } from '../ports/admissions'
+import { pendingRows } from './pending-rows'
 
 interface Row {
   readonly node: string
@@ -14,8 +15,6 @@ export const admissionsTable = (database: Database) => {
     'INSERT OR REPLACE INTO node_admissions (node, admission, configured, at) VALUES (?, ?, ?, ?)',
   )
   const remove = database.query('DELETE FROM node_admissions WHERE node = ?')
-  /** By node; undefined is to be deleted. */
-  const pending = new Map<string, Closed | undefined>()
 
   return {
     load: (): readonly Closed[] =>
@@ -23,14 +22,9 @@ export const admissionsTable = (database: Database) => {
         .query<Row, []>('SELECT node, admission, configured, at FROM node_admissions ORDER BY node')
         .all()
         .map(({ node, admission, configured, at }) => ({ node, admission, isConfigured: configured === 1, at })),
-    remember: (node: string, closed: Closed | undefined): void => void pending.set(node, closed),
-    write: (): void => {
-      for (const [node, closed] of pending) {
-        if (closed === undefined) remove.run(node)
-        else insert.run(node, closed.admission, closed.isConfigured ? 1 : 0, closed.at)
-      }
-    },
-    /** What was written is on disk. */
-    forget: (): void => pending.clear(),
+    ...pendingRows<Closed>(
+      (node, { admission, isConfigured, at }) => insert.run(node, admission, isConfigured ? 1 : 0, at),
+      (node) => remove.run(node),
+    ),
   }
 }

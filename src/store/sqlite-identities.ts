@@ -1,5 +1,6 @@
 import type { Database } from 'bun:sqlite'
 import type { Lineage } from '../ports/identities'
+import { pendingRows } from './pending-rows'
 
 interface Row {
   readonly lineage: string
@@ -8,7 +9,6 @@ interface Row {
 /** The table of model names and the weights that they stand for: one row of JSON a name. */
 export const identitiesTable = (database: Database) => {
   const insert = database.query('INSERT OR REPLACE INTO model_identities (model, lineage) VALUES (?, ?)')
-  const pending = new Map<string, Lineage>()
 
   return {
     // The JSON was written by this process or an earlier one; the table is ours alone.
@@ -17,12 +17,6 @@ export const identitiesTable = (database: Database) => {
         .query<Row, []>('SELECT lineage FROM model_identities ORDER BY model')
         .all()
         .map(({ lineage }) => JSON.parse(lineage) as Lineage),
-    /** Until the next `write`. */
-    remember: (lineage: Lineage): void => void pending.set(lineage.key, lineage),
-    write: (): void => {
-      for (const [model, lineage] of pending) insert.run(model, JSON.stringify(lineage))
-    },
-    /** What was written is on disk. */
-    forget: (): void => pending.clear(),
+    ...pendingRows<Lineage>((model, lineage) => insert.run(model, JSON.stringify(lineage))),
   }
 }

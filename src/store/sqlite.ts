@@ -146,6 +146,14 @@ export const openStore = (options: StoreOptions): Store => {
     return [...unwritten, ...written.filter(({ id }) => !pending.has(id))].sort((a, b) => b.at - a.at).slice(0, limit)
   }
 
+  /** What changed is written with the next batch. */
+  const later =
+    <T>(note: (changed: T) => void) =>
+    (changed: T): void => {
+      note(changed)
+      schedule(FLUSH_EVERY_MS)
+    }
+
   return {
     save: (record) => {
       pending.set(record.id, record)
@@ -158,47 +166,23 @@ export const openStore = (options: StoreOptions): Store => {
     list,
     learned: {
       load: () => attempt(learned.load) ?? { pairs: [], rates: [], means: [], ratios: [] },
-      save: (changed) => {
-        learned.remember(changed)
-        schedule(FLUSH_EVERY_MS)
-      },
+      save: later(learned.remember),
       forget: (node) => void attempt(() => learned.forget(node)),
     },
     identities: {
       load: () => attempt(identities.load) ?? [],
-      save: (lineage) => {
-        identities.remember(lineage)
-        schedule(FLUSH_EVERY_MS)
-      },
+      save: later((lineage) => identities.remember(lineage.key, lineage)),
     },
     admissions: {
       load: () => attempt(admissions.load) ?? [],
-      save: (closed) => {
-        admissions.remember(closed.node, closed)
-        schedule(FLUSH_EVERY_MS)
-      },
-      forget: (node) => {
-        admissions.remember(node, undefined)
-        schedule(FLUSH_EVERY_MS)
-      },
+      save: later((closed) => admissions.remember(closed.node, closed)),
+      forget: later((node) => admissions.remember(node, undefined)),
     },
-    usage: {
-      load: () => attempt(usage.load) ?? [],
-      save: (row) => {
-        usage.remember(row)
-        schedule(FLUSH_EVERY_MS)
-      },
-    },
+    usage: { load: () => attempt(usage.load) ?? [], save: later(usage.remember) },
     videos: {
       load: () => attempt(videos.load) ?? [],
-      save: (video) => {
-        videos.remember(video.id, video)
-        schedule(FLUSH_EVERY_MS)
-      },
-      forget: (id) => {
-        videos.remember(id, undefined)
-        schedule(FLUSH_EVERY_MS)
-      },
+      save: later((video) => videos.remember(video.id, video)),
+      forget: later((id) => videos.remember(id, undefined)),
     },
     trouble: () => ({ lost, ...(problem !== undefined && { message: problem }) }),
     close: () => {
