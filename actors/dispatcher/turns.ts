@@ -15,8 +15,10 @@ export const noteLoaded = ({ turns, now }: Pick<Desk, 'turns' | 'now'>, node: st
   turns.lastLoads.set(node, { at: now(), tookMs })
 }
 
-const isMine = ({ model }: NodeTurn, candidate: Candidate, job: Job, now: number): boolean =>
-  modelKey(candidate.model) === modelKey(model) && (needsLoad(candidate, job, now) || loadsByRequest(candidate, now))
+/** The turn is the job's own, or it would have the same load. */
+const isMine = ({ model, entry }: NodeTurn, candidate: Candidate, job: Job, now: number): boolean =>
+  modelKey(candidate.model) === modelKey(model) &&
+  (entry?.job.id === job.id || needsLoad(candidate, job, now) || loadsByRequest(candidate, now))
 
 /** The candidates as this job may use them: where it is another model's turn, nothing more starts. */
 export const withTurns = (

@@ -34,6 +34,17 @@ export const evictionsFor = (candidate: Candidate): readonly string[] | undefine
   return room >= costGb ? evicts : undefined
 }
 
+/**
+ * Loading it would push out one of those that the request must leave in memory. Where nobody can tell what the engine will
+ * push out, it counts as if it did.
+ */
+export const pushesOutKept = (candidate: Candidate): boolean => {
+  const { keeps, availableGb, costGb } = candidate
+  if (keeps === undefined) return false
+  if (availableGb === undefined || costGb === undefined) return true
+  return evictionsFor(candidate)?.some((name) => keeps.includes(name)) === true
+}
+
 const holds = (others: Candidate['others'], model: string): boolean => others.some(({ name }) => name === model)
 
 /**

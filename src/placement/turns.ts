@@ -5,7 +5,7 @@
  */
 import type { Job } from '../domain/job'
 import type { Candidate } from '../domain/placement'
-import { evictionsFor } from './eviction'
+import { evictionsFor, pushesOutKept } from './eviction'
 import type { Entry } from './room'
 import { loadsByRequest, needsLoad } from './window'
 
@@ -71,13 +71,15 @@ export const isOnlyInUse = (candidate: Candidate, job: Window, now: number): boo
   return waitsForOthers(candidate, job, now)
 }
 
+/** It may be loaded there, once everything is idle. */
+const fitsWhenIdle = (candidate: Candidate): boolean =>
+  evictionsFor(candidate) !== undefined && !pushesOutKept(candidate)
+
 /** The model could be loaded there, if only what is in memory were not answering. */
 export const waitsForOthers = (candidate: Candidate, job: Window, now: number): boolean => {
   const { loading, inFlight, resident, others } = candidate
   if (loading !== undefined) return false
   const isBusy = others.some(({ busy }) => busy) || (resident !== undefined && inFlight > 0)
   if (!isBusy) return false
-  return (
-    loadsByRequest(candidate, now) || (needsLoad(candidate, job, now) && evictionsFor(idle(candidate)) !== undefined)
-  )
+  return loadsByRequest(candidate, now) || (needsLoad(candidate, job, now) && fitsWhenIdle(idle(candidate)))
 }

@@ -227,4 +227,34 @@ describe('a turn', () => {
 
     expect(startsOf(box, 'b')[0]).toBeLessThan(5 + 15 + ANSWER_S + 3)
   })
+
+  test('is not in the way of its own request once the model came into memory by other hands', async () => {
+    const box = machine({ slots: 4, first: [ready('a', 4)] })
+    await box.fleet.ready()
+    box.ask('a')
+    box.ask('b')
+    for (let second = 0; second < 17; second++) await box.step(() => false)
+    expect(box.fleet.of('turn.began')).toHaveLength(1)
+
+    box.fleet.gateway.reports.set('box', report([ready('b', 4)]))
+    for (let second = 17; second < 21; second++) await box.step(() => false)
+
+    expect(startsOf(box, 'b')).toHaveLength(1)
+  })
+
+  test('BL-M06 is not for pictures or sound that may not push out a model in use anyway', async () => {
+    const box = machine({ slots: 4, first: [ready('a', 4)] })
+    await box.fleet.ready()
+    for (let second = 0; second < 60; second++) {
+      box.ask('a')
+      if (second === 5) box.ask('b', { needs: ['transcription'] })
+      await box.step()
+    }
+
+    expect(box.fleet.of('turn.began')).toEqual([])
+    expect(startsOf(box, 'a').length).toBeGreaterThan(55)
+    expect(box.fleet.settled()).toContainEqual(
+      expect.objectContaining({ outcome: expect.objectContaining({ code: 'no_capacity' }) }),
+    )
+  })
 })
