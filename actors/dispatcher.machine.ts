@@ -1,5 +1,5 @@
 import type { DispatcherContext, DispatcherInput, Turn } from './dispatcher/context'
-import { adopt, lose } from './dispatcher/loads'
+import { adopt, beginByRequest, lose } from './dispatcher/loads'
 import { returnBound } from './dispatcher/bound'
 import { PolicyDesk } from './dispatcher/policy-desk'
 import { arrive, look, tellHeld, tryElsewhere } from './dispatcher/turn'
@@ -10,8 +10,10 @@ import { sameModel } from '../src/domain/job'
 import type { Writable } from '../src/domain/writable'
 import { policyNamed } from '../src/placement/policies'
 import { noTurns } from '../src/placement/turns'
+import { loadsByRequest } from '../src/placement/window'
 import { type Chart, flat } from './flat'
 import { address, type DispatcherEvent } from './protocol'
+import { candidateAt } from './view'
 
 /** Chooses and reserves, one placement per turn; keeps whoever cannot be placed yet. The one writer of the ledger. */
 export const dispatcherChart = {
@@ -84,15 +86,18 @@ export const dispatcherLogic = flat<DispatcherContext, DispatcherEvent, Dispatch
       api.send(api.self, { type: 'room.look' })
     },
     releaseSlot: (context, event, api) => releaseSlot(turn(context, api), event as Of<'slot.freed'>),
-    takeGrant: (context, event) => {
+    takeGrant: (context, event, api) => {
       const { ledger, boundBatch, now } = context
       const { node, model, request, attempt } = event as Of<'slot.taken'>
+      const candidate = candidateAt(node, model, context.roster, ledger, context.samples.parallelism)
       const bound = boundBatch.get(request)
       const batch = bound !== undefined && isBatch(context, bound) ? { isBatch: true as const } : {}
       boundBatch.delete(request)
       ledger.settleGrant(node, model)
       ledger.unbind(node, model)
       ledger.reserve({ request, attempt, node, model, state: 'running', since: now(), ...batch })
+      if (candidate !== undefined && loadsByRequest(candidate, now()))
+        beginByRequest(turn(context, api), request, candidate)
     },
     dropGrant: ({ ledger }, event) => {
       const { node, model } = event as Of<'slot.declined'>

@@ -145,7 +145,13 @@ export type RequestEvent =
 /** To the supervisor of queues. */
 export type QueuesEvent =
   | { readonly type: 'queue.enqueue'; readonly node: string; readonly model: string; readonly entry: QueueEntry }
-  | { readonly type: 'queue.start'; readonly node: string; readonly model: string; readonly batch: boolean }
+  | {
+      readonly type: 'queue.start'
+      readonly node: string
+      readonly model: string
+      readonly batch: boolean
+      readonly loadMs?: number
+    }
   | { readonly type: 'queue.withdraw'; readonly node: string; readonly model: string; readonly request: string }
   | { readonly type: 'queues.close'; readonly node: string; readonly reason: string }
   /** The node takes nothing now, or is to load first: whoever is bound to it asks again. */
@@ -171,8 +177,11 @@ export interface QueueEntry {
 /** To one node:model queue. */
 export type QueueEvent =
   | { readonly type: 'queue.enqueue'; readonly entry: QueueEntry }
-  /** The dispatcher reserved one slot for the head, or if `batch` is false for the first that is not batch work. */
-  | { readonly type: 'queue.start'; readonly batch: boolean }
+  /**
+   * The dispatcher reserved one slot for the head, or if `batch` is false for the first that is not batch work. With `loadMs`
+   * that one makes the node load the model, which may take so long, in ms.
+   */
+  | { readonly type: 'queue.start'; readonly batch: boolean; readonly loadMs?: number }
   | { readonly type: 'queue.withdraw'; readonly request: string }
   | {
       readonly type: 'slot.released'

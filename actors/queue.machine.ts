@@ -118,12 +118,14 @@ export const queueLogic = flat<QueueContext, QueueEvent, QueueInput>(queueChart,
     refuse: (context, event, api) => refuse(context, (event as Of<'queue.enqueue'>).entry, 'queue_full', api),
     decline: ({ node, model }, _event, api) => api.send(address.dispatcher, { type: 'slot.declined', node, model }),
     startNext: (context, event, api) => {
-      const next = nextOf(context, event as Of<'queue.start'>)
+      const started = event as Of<'queue.start'>
+      const next = nextOf(context, started)
       if (next === undefined) return
       const { node, model, waiting } = context
       waiting.splice(waiting.indexOf(next), 1)
       api.send(address.dispatcher, { type: 'slot.taken', node, model, request: next.request, attempt: next.attempt })
-      grant(context, next, api)
+      const { loadMs } = started
+      grant(context, loadMs === undefined ? next : { ...next, residency: 'cold', loadMs }, api)
     },
     withdraw: (context, event, api) => {
       const { request } = event as Of<'queue.withdraw'>

@@ -1,10 +1,11 @@
 import type { Candidate } from '../../src/domain/placement'
-import { loadableNow } from '../../src/placement/eviction'
+import { isAtRisk, loadableNow } from '../../src/placement/eviction'
 import { pushesOut } from '../../src/placement/turns'
-import { needsLoad } from '../../src/placement/window'
+import { isIdleForRequest, loadsByRequest, needsLoad } from '../../src/placement/window'
 import { address } from '../protocol'
 import { axesOf, candidateAt } from '../view'
 import type { Turn } from './context'
+import { loadDeadlineMs } from './loads'
 import { startable } from './share'
 import { isTrial } from './trial'
 import { blockedSince, forgetUnbound, isDueAt, isOthersTurn, takeBoundTurn } from './turns'
@@ -32,14 +33,27 @@ const beginDue = ({ context, api }: Turn, node: string): boolean => {
   return true
 }
 
+/** Promises a slot to the first who is bound there; it may be the one for which the engine loads the model. */
+const start = (turn: Turn, candidate: Candidate, batch: boolean): void => {
+  const { context, api } = turn
+  const { model } = candidate
+  const node = candidate.node.name
+  context.ledger.grant(node, model)
+  const isCold = loadsByRequest(candidate, context.now())
+  const load = isCold ? { loadMs: loadDeadlineMs(turn, candidate) } : {}
+  api.send(address.queues, { type: 'queue.start', node, model, batch, ...load })
+  context.looking = true
+  api.send(api.self, { type: 'room.look' })
+}
+
 /**
  * Promises free slots to bound requests; true when it did something. A load that would push out another model goes behind
  * everything that can begin without one, until it is due.
  */
 export const startBound = (turn: Turn): boolean => {
-  const { context, api } = turn
+  const { context } = turn
   const { ledger, roster, samples } = context
-  let putOff: string | undefined
+  let putOff: (() => boolean) | undefined
   const queues = ledger.boundQueues()
   forgetUnbound(context, queues)
   for (const { node, model } of queues) {
@@ -57,16 +71,25 @@ export const startBound = (turn: Turn): boolean => {
       const evicts = candidate.loading === undefined ? loadableNow(candidate, {}, context.now()) : undefined
       if (evicts === undefined) continue
       const isDue = isDueAt(context, node, blockedSince(context, candidate))
-      if (pushesOut(candidate, evicts, context.now()) && !isDue) putOff ??= node
+      if (pushesOut(candidate, evicts, context.now()) && !isDue) putOff ??= () => beginDue(turn, node)
       else if (beginDue(turn, node)) return true
       continue
     }
+    if (isAtRisk(candidate)) continue
+    if (loadsByRequest(candidate, context.now())) {
+      if (!isIdleForRequest(candidate)) continue
+      const isDue = isDueAt(context, node, blockedSince(context, candidate))
+      if (pushesOut(candidate, [], context.now()) && !isDue) {
+        putOff ??= () => {
+          start(turn, candidate, batch)
+          return true
+        }
+        continue
+      }
+    }
     if (free <= 0) samples.parallelism.trying(node, model)
-    ledger.grant(node, model)
-    api.send(address.queues, { type: 'queue.start', node, model, batch })
-    context.looking = true
-    api.send(api.self, { type: 'room.look' })
+    start(turn, candidate, batch)
     return true
   }
-  return putOff !== undefined && beginDue(turn, putOff)
+  return putOff?.() ?? false
 }

@@ -19,7 +19,7 @@ const LOAD_DEADLINE_MAX_MS = 2 * 3_600_000
  * Deadline of a load in ms: the configured least, longer where this node's measured load times or rate say so, and
  * before the first measurement where the size does.
  */
-const loadDeadlineMs = ({ context }: Turn, { node, model, costGb }: Candidate): number => {
+export const loadDeadlineMs = ({ context }: Turn, { node, model, costGb }: Candidate): number => {
   const measured = context.samples.loadMs(node.name, modelKey(model), costGb)?.meanMs
   const patience = measured === undefined ? ((costGb ?? 0) / SLOWEST_GB_PER_S) * 1_000 : measured * LOAD_PATIENCE
   return Math.max(context.config.limits.loadTimeoutMinMs, Math.min(LOAD_DEADLINE_MAX_MS, patience))

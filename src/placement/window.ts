@@ -32,6 +32,13 @@ export const loadsByRequest = (candidate: Candidate, now: number): boolean =>
   !candidate.canLoad &&
   (candidate.resident === undefined || isExpired(candidate, now))
 
+/**
+ * A request may make such an engine load: it makes room as it likes, also where it is answering, so nothing else may run
+ * there.
+ */
+export const isIdleForRequest = ({ loading, others }: Candidate): boolean =>
+  loading === undefined && !others.some(({ busy }) => busy)
+
 /** The window to load the model with: the wider of what the client asks and what the node is configured for. */
 export const windowToLoad = (node: NodeDescription, { contextTokens }: Job): number | undefined => {
   const configured = node.contextTokens

@@ -15,6 +15,9 @@ const report = (resident: readonly ResidentModel[], more: Partial<NodeReport> = 
   memoryGb: 8,
   ...more,
 })
+const policies = ['residency', 'warmth', 'steady']
+/** The engine that loads what a request asks for, and pushes out what it likes for it. */
+const byRequest: Partial<NodeReport> = { canLoad: false, loadsOnRequest: true, memoryGb: undefined as never }
 const ready = (name: string, slots: number): ResidentModel => ({ name, state: 'ready', memoryGb: 5, slots })
 
 interface Setting {
@@ -71,27 +74,24 @@ const ends = ({ fleet }: ReturnType<typeof machine>): string[] => [
   ...new Set(fleet.settled().map(({ outcome }) => outcome.end)),
 ]
 
-test.each(['residency', 'warmth', 'steady'])(
-  'a model that is always wanted does not keep another one out for ever: %s',
-  async (use) => {
-    const box = machine({ use, slots: 4, first: [ready('a', 4)] })
-    await box.fleet.ready()
-    for (let second = 0; second < 300; second++) {
-      box.ask('a')
-      if (second === 5) box.ask('b')
-      await box.step()
-    }
+test.each(policies)('a model that is always wanted does not keep another one out for ever: %s', async (use) => {
+  const box = machine({ use, slots: 4, first: [ready('a', 4)] })
+  await box.fleet.ready()
+  for (let second = 0; second < 300; second++) {
+    box.ask('a')
+    if (second === 5) box.ask('b')
+    await box.step()
+  }
 
-    const [b] = startsOf(box, 'b')
-    // Its time to wait, the end of what runs, and its load.
-    expect(b).toBeLessThan(5 + 15 + ANSWER_S + LOAD_S + 3)
-    expect(ends(box)).toEqual(['completed'])
-    expect(startsOf(box, 'a').length).toBeGreaterThan(290)
-    expect(box.fleet.of('turn.began')).toMatchObject([{ node: 'box', model: 'b', waitedMs: 15_000 }])
-  },
-)
+  const [b] = startsOf(box, 'b')
+  // Its time to wait, the end of what runs, and its load.
+  expect(b).toBeLessThan(5 + 15 + ANSWER_S + LOAD_S + 3)
+  expect(ends(box)).toEqual(['completed'])
+  expect(startsOf(box, 'a').length).toBeGreaterThan(290)
+  expect(box.fleet.of('turn.began')).toMatchObject([{ node: 'box', model: 'b', waitedMs: 15_000 }])
+})
 
-test.each(['residency', 'warmth', 'steady'])(
+test.each(policies)(
   'requests in any order make as many loads as there are models, not as many as there are changes: %s',
   async (use) => {
     const box = machine({ use })
@@ -215,9 +215,8 @@ describe('a turn', () => {
     expect(placed).toMatchObject([{ decision: { kind: 'wait' }, verdicts: [{ terms: { turn_of: 'b' } }] }])
   })
 
-  test('is for engines too that load what a request asks for', async () => {
-    const more = { canLoad: false, loadsOnRequest: true, memoryGb: undefined } as never
-    const box = machine({ slots: 4, first: [ready('a', 4)], more })
+  test.each(policies)('is for engines too that load what a request asks for: %s', async (use) => {
+    const box = machine({ use, slots: 4, first: [ready('a', 4)], more: byRequest })
     await box.fleet.ready()
     for (let second = 0; second < 60; second++) {
       box.ask('a')
@@ -258,3 +257,29 @@ describe('a turn', () => {
     )
   })
 })
+
+test.each(policies)(
+  'an engine that loads what a request asks for is not asked while it answers, nor while it loads: %s',
+  async (use) => {
+    const box = machine({ use, slots: 4, first: [ready('a', 4)], more: byRequest })
+    const models = () => box.fleet.gateway.running.map(({ call }) => call.model)
+    await box.fleet.ready()
+    box.ask('a')
+    await box.step(() => false)
+    box.ask('b')
+    for (let second = 0; second < 5; second++) await box.step(() => false)
+    expect(models()).toEqual(['a'])
+
+    await box.step()
+    expect(models()).toEqual(['b'])
+    box.ask('a')
+    await box.step(() => false)
+    expect(models()).toEqual(['b'])
+
+    box.fleet.gateway.reports.set('box', report([ready('b', 4)], byRequest))
+    for (let second = 0; second < 60; second++) await box.step()
+    expect(ends(box)).toEqual(['completed'])
+    expect(box.fleet.settled()).toHaveLength(3)
+    box.fleet.expectIdle()
+  },
+)

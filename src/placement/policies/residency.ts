@@ -3,7 +3,7 @@ import type { Candidate, Decision, Ranked } from '../../domain/placement'
 import { selectBest } from '../../domain/select-best'
 import type { Writable } from '../../domain/writable'
 import { evictionsFor, isAtRisk } from '../eviction'
-import { isExpired, isServable, loadsByRequest, needsLoad } from '../window'
+import { isExpired, isIdleForRequest, isServable, loadsByRequest, needsLoad } from '../window'
 import type { Choice, Policy, PolicyContext } from './policy'
 
 /** Places in the order, best first; the first term of every rank. */
@@ -64,14 +64,11 @@ const tierOf = (candidate: Candidate, job: Job, now: number): { tier: Tier; evic
   return { tier: evicts.length === 0 ? 'cold' : 'evicting', evicts }
 }
 
-/**
- * Such an engine makes room as it likes, also where it is answering, so nothing else may run there. Nor does a second
- * request join the load: it belongs to the first one, and may fail with it.
- */
-const tierByRequest = ({ free, loading, model, others }: Candidate): Tier => {
+/** A second request does not join such a load: it belongs to the first one, and may fail with it. */
+const tierByRequest = (candidate: Candidate): Tier => {
+  const { free, loading, model } = candidate
   if (loading === model) return 'busy'
-  const isIdle = loading === undefined && free > 0 && !others.some(({ busy }) => busy)
-  return isIdle ? 'cold_start' : 'blocked'
+  return free > 0 && isIdleForRequest(candidate) ? 'cold_start' : 'blocked'
 }
 
 const compare = (a: Entry, b: Entry): number => {
