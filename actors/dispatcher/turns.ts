@@ -114,12 +114,17 @@ const begin = (desk: Desk, turn: NodeTurn, waitedSince: number): void => {
 const isOurs = ({ ledger }: Desk, { node, model, inFlight }: Candidate): boolean =>
   inFlight > 0 || ledger.on(node.name).some((held) => modelKey(held.model) !== modelKey(model))
 
-/** A turn there, for something that has waited since then, can begin now. */
-const mayBegin = (desk: Desk, candidate: Candidate, since: number): boolean => {
+/** The turn lets the job through, so it would keep the node free for nothing while the job waits for a load of its own. */
+const yieldsTo = ({ room }: Desk, { entry }: NodeTurn, job: Job | undefined): boolean =>
+  job !== undefined && entry !== undefined && room.goesBefore(job, entry)
+
+/** A turn there, for something that has waited since then, can begin now; `job` is who waits, if it is not bound there. */
+const mayBegin = (desk: Desk, candidate: Candidate, since: number, job?: Job): boolean => {
   const { turns, now } = desk
   const { name } = candidate.node
-  const isFree = !turns.current.has(name) && now() >= (turns.restUntil.get(name) ?? 0)
-  return isFree && isDueAt(desk, name, since) && isOurs(desk, candidate)
+  const turn = turns.current.get(name)
+  const isFree = turn === undefined || yieldsTo(desk, turn, job)
+  return isFree && now() >= (turns.restUntil.get(name) ?? 0) && isDueAt(desk, name, since) && isOurs(desk, candidate)
 }
 
 /** Who has waited long enough for others to be idle gets the node where the fewest requests have to end first. */
@@ -139,7 +144,7 @@ export const takeTurn = (desk: Desk, entry: Entry, { verdicts }: Placement, cand
       if (candidate.resident !== undefined || candidate.loading === candidate.model) return
       continue
     }
-    if (!mayBegin(desk, candidate, job.arrivedAt)) continue
+    if (!mayBegin(desk, candidate, job.arrivedAt, job)) continue
     if (best === undefined || candidate.nodeInFlight < best.nodeInFlight) best = candidate
   }
   if (best === undefined) return

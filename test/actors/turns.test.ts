@@ -159,6 +159,20 @@ describe('a turn', () => {
     expect(startsOf(box, 'a')).toHaveLength(3)
   })
 
+  test('goes from batch work to a request that goes before it', async () => {
+    const box = machine({ slots: 4, first: [ready('a', 4)] })
+    await box.fleet.ready()
+    for (let second = 0; second < 90; second++) {
+      box.ask('a')
+      if (second === 0) box.ask('b', { priority: 'batch' })
+      if (second === 10) box.ask('c')
+      await box.step()
+    }
+
+    expect(box.fleet.of('turn.began').map(({ model }) => model)).toEqual(['b', 'c'])
+    expect(startsOf(box, 'c')[0]).toBeLessThan(10 + 15 + ANSWER_S + LOAD_S + 3)
+  })
+
   test('is given up after two minutes where an answer does not end, and comes again', async () => {
     const box = machine({ slots: 4, first: [ready('a', 4)] })
     await box.fleet.ready()
