@@ -78,12 +78,16 @@ export const isPutOff = (desk: Desk, job: Job, { decision }: Placement, candidat
   return !isDueAt(desk, candidate.node.name, job.arrivedAt)
 }
 
+/** What others send there may never end. */
+const isOurs = ({ ledger }: Pick<Desk, 'ledger'>, { node, model, inFlight }: Candidate): boolean =>
+  inFlight > 0 || ledger.on(node.name).some((held) => modelKey(held.model) !== modelKey(model))
+
 /**
- * No node can serve it at present, but one will as soon as what is in its memory has answered: so it waits for a node, and
+ * No node can serve it at present, but one will as soon as what is in its memory has answered us: so it waits for a node, and
  * not for the fleet to change.
  */
 export const orWait = (
-  { now }: Pick<Desk, 'now'>,
+  desk: Pick<Desk, 'now' | 'ledger'>,
   job: Job,
   candidates: readonly Candidate[],
   placement: Placement,
@@ -93,7 +97,8 @@ export const orWait = (
     if (verdict.verdict !== 'eliminated' || verdict.reason !== 'memory_fit') continue
     const { node, model } = verdict
     const candidate = candidates.find((one) => one.node.name === node && one.model === model)
-    if (candidate === undefined || !isOnlyInUse(candidate, job, now())) continue
+    if (candidate === undefined || !isOnlyInUse(candidate, job, desk.now())) continue
+    if (candidate.loading === undefined && !isOurs(desk, candidate)) continue
     return { ...placement, decision: { kind: 'wait', node, model, reason: 'held' } }
   }
   return placement
@@ -109,10 +114,6 @@ const begin = (desk: Desk, turn: NodeTurn, waitedSince: number): void => {
   const { node, model } = turn
   journal.record({ type: 'turn.began', at: now(), node, model, waitedMs: now() - waitedSince })
 }
-
-/** What others send there does not end because we wait. */
-const isOurs = ({ ledger }: Desk, { node, model, inFlight }: Candidate): boolean =>
-  inFlight > 0 || ledger.on(node.name).some((held) => modelKey(held.model) !== modelKey(model))
 
 /** The turn lets the job through, so it would keep the node free for nothing while the job waits for a load of its own. */
 const yieldsTo = ({ room }: Desk, { entry }: NodeTurn, job: Job | undefined): boolean =>

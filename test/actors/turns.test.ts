@@ -141,6 +141,15 @@ test('whoever waits for memory that is only in use is not turned away, however l
   expect(ends(box)).toEqual(['completed'])
 })
 
+test('whoever waits for memory that only others use, past us, is held for its time as ever', async () => {
+  const box = machine({ slots: 4, first: [{ ...ready('a', 4), running: 1 }] })
+  await box.fleet.ready()
+  box.ask('b')
+  for (let second = 0; second < 40; second++) await box.step()
+
+  expect(box.fleet.settled()).toMatchObject([{ outcome: { end: 'expired', code: 'no_capacity' } }])
+})
+
 describe('a turn', () => {
   test('lets older and more urgent requests through', async () => {
     const box = machine({ slots: 4, first: [ready('a', 4)] })
