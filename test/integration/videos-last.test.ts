@@ -161,6 +161,35 @@ test('after a restart a video that its node does not know any more has failed', 
   })
 })
 
+test('a video that is deleted while its node is still asked how it stands does not come back', async () => {
+  const asked = Promise.withResolvers<void>()
+  const deleted = Promise.withResolvers<void>()
+  let isSlow = false
+  const node = openaiMedia(['sora'], async ({ method }) => {
+    if (method === 'GET' && isSlow) {
+      asked.resolve()
+      await deleted.promise
+    }
+    return Response.json({ id: 'v1', status: 'in_progress' })
+  })
+  let video: Video = {}
+  await restarted(
+    ['openai', node],
+    async (bench) => {
+      video = await begin(bench, 'sora')
+    },
+    async (bench) => {
+      isSlow = true
+      const looked = look(bench, video.id)
+      await asked.promise
+      expect((await fetch(`${bench.url}/v1/videos/${video.id}`, { method: 'DELETE' })).status).toBe(200)
+      deleted.resolve()
+      await looked
+      expect(await bench.json('/v1/videos')).toMatchObject({ data: [] })
+    },
+  )
+})
+
 test('after a restart a node that cannot be asked is a failure of this question, not of the video', async () => {
   const node = videoServer('sora', ['in_progress'])
   await restarted(['openai', node], async (bench, { id }) => {

@@ -78,7 +78,8 @@ export const videoRoutes = (deps: ServerDeps, serve: Serve): Route[] => {
       throw new RouterError('upstream_failed', `${node} did not say how the video stands: it answered ${status}.`)
     const message = `${node} does not know the video any more.`
     const now = isObject(said) ? { ...video, state: said } : { ...video, fault: { code: 'upstream_failed', message } }
-    book.keep(now)
+    // It may have been deleted meanwhile.
+    if (book.get(video.id)) book.keep(now)
     return now
   }
 
