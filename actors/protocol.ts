@@ -154,8 +154,8 @@ export type QueuesEvent =
     }
   | { readonly type: 'queue.withdraw'; readonly node: string; readonly model: string; readonly request: string }
   | { readonly type: 'queues.close'; readonly node: string; readonly reason: string }
-  /** The node takes nothing now, or is to load first: whoever is bound to it asks again. */
-  | { readonly type: 'queues.return'; readonly node: string; readonly reason: string }
+  /** The node takes nothing now, or is to load the model first: whoever is bound to it, or to the model there, asks again. */
+  | { readonly type: 'queues.return'; readonly node: string; readonly model?: string; readonly reason: string }
   /** A node of that name is there again. */
   | { readonly type: 'queues.open'; readonly node: string }
   | { readonly type: 'queues.configure'; readonly limit: number; readonly rules: PriorityConfig }

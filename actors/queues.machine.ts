@@ -76,9 +76,12 @@ export const queuesLogic = flat<QueuesContext, QueuesEvent, QueuesInput>(queuesC
       else if (rest.type === 'queue.start') api.send(address.dispatcher, { type: 'slot.declined', node, model })
     },
     returnNode: ({ registry }, event, api) => {
-      const { node, reason } = event as Of<'queues.return'>
-      for (const queue of registry.values())
-        if (contextOf(queue).node === node) api.send(queue, { type: 'queue.return', reason } satisfies QueueEvent)
+      const { node, model, reason } = event as Of<'queues.return'>
+      for (const queue of registry.values()) {
+        const of = contextOf(queue)
+        if (of.node !== node || (model !== undefined && of.key !== modelKey(model))) continue
+        api.send(queue, { type: 'queue.return', reason } satisfies QueueEvent)
+      }
     },
     closeNode: ({ registry }, event, api) => {
       const { node, reason } = event as Of<'queues.close'>

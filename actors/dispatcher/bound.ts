@@ -8,7 +8,15 @@ import type { Turn } from './context'
 import { loadDeadlineMs } from './loads'
 import { startable } from './share'
 import { isTrial } from './trial'
-import { blockedSince, forgetUnbound, isDueAt, isOthersTurn, takeBoundTurn } from './turns'
+import {
+  blockedSince,
+  forgetBlocked,
+  forgetUnbound,
+  isDueAt,
+  isOthersTurn,
+  longestBlockedFirst,
+  takeBoundTurn,
+} from './turns'
 
 /** Nothing is started there now. */
 const isAway = ({ health, admission, breaker }: Pick<Candidate, 'health' | 'admission' | 'breaker'>): boolean =>
@@ -25,13 +33,17 @@ export const returnBound = ({ context, api }: Turn, node: string): void => {
   api.send(address.queues, { type: 'queues.return', node, reason: 'node_away' })
 }
 
-/** Sends the node's bound requests back, so that the one that asks first takes the load upon itself. */
-const beginDue = ({ context, api }: Turn, node: string): boolean => {
+/** Sends back those who are bound to the model there, so that the one that asks first takes the load upon itself. */
+const beginDue = ({ context, api }: Turn, { node: { name: node }, model }: Candidate): boolean => {
   if (context.now() - (context.loadDueAt.get(node) ?? 0) < LOAD_DUE_MS) return false
   context.loadDueAt.set(node, context.now())
-  api.send(address.queues, { type: 'queues.return', node, reason: 'load_due' })
+  api.send(address.queues, { type: 'queues.return', node, model, reason: 'load_due' })
   return true
 }
+
+/** Its model is not there. */
+const isBlocked = (candidate: Candidate, now: number): boolean =>
+  needsLoad(candidate, {}, now) || loadsByRequest(candidate, now)
 
 /** Promises a slot to the first who is bound there; it may be the one for which the engine loads the model. */
 const start = (turn: Turn, candidate: Candidate, batch: boolean): void => {
@@ -56,10 +68,11 @@ export const startBound = (turn: Turn): boolean => {
   let putOff: (() => boolean) | undefined
   const queues = ledger.boundQueues()
   forgetUnbound(context, queues)
-  for (const { node, model } of queues) {
+  for (const { node, model } of longestBlockedFirst(context, queues)) {
     const candidate = candidateAt(node, model, roster, ledger, samples.parallelism)
     const account = ledger.account(node, model)
     if (candidate === undefined || account.bound <= account.granted || isAway(candidate)) continue
+    if (!isBlocked(candidate, context.now())) forgetBlocked(context, candidate)
     if (isOthersTurn(context, candidate)) continue
     const { count, batch } = startable(context, candidate)
     if (count <= account.granted) continue
@@ -71,8 +84,8 @@ export const startBound = (turn: Turn): boolean => {
       const evicts = candidate.loading === undefined ? loadableNow(candidate, {}, context.now()) : undefined
       if (evicts === undefined) continue
       const isDue = isDueAt(context, node, blockedSince(context, candidate))
-      if (pushesOut(candidate, evicts, context.now()) && !isDue) putOff ??= () => beginDue(turn, node)
-      else if (beginDue(turn, node)) return true
+      if (pushesOut(candidate, evicts, context.now()) && !isDue) putOff ??= () => beginDue(turn, candidate)
+      else if (beginDue(turn, candidate)) return true
       continue
     }
     if (isAtRisk(candidate)) continue

@@ -172,11 +172,23 @@ export const blockedSince = ({ turns, now }: Desk, { node, model }: Candidate): 
   return since
 }
 
+/** The candidate's queue waits for no load any more. */
+export const forgetBlocked = ({ turns }: Pick<Desk, 'turns'>, { node, model }: Candidate): void => {
+  if (turns.blockedSince.size > 0) turns.blockedSince.delete(queueKey(node.name, model))
+}
+
+type Queues = ReturnType<Desk['ledger']['boundQueues']>
+
+/** Of several that wait for a load, the one that has done so for longest has it. */
+export const longestBlockedFirst = ({ turns: { blockedSince } }: Pick<Desk, 'turns'>, queues: Queues): Queues => {
+  if (blockedSince.size < 2) return queues
+  const sinceOf = ({ node, model }: Queues[number]): number =>
+    blockedSince.get(queueKey(node, model)) ?? Number.MAX_SAFE_INTEGER
+  return [...queues].sort((a, b) => sinceOf(a) - sinceOf(b))
+}
+
 /** Queues with nobody bound wait for nothing. */
-export const forgetUnbound = (
-  { turns }: Pick<Desk, 'turns'>,
-  queues: ReturnType<Desk['ledger']['boundQueues']>,
-): void => {
+export const forgetUnbound = ({ turns }: Pick<Desk, 'turns'>, queues: Queues): void => {
   if (turns.blockedSince.size === 0) return
   const bound = new Set(queues.map(({ node, model }) => queueKey(node, model)))
   for (const key of turns.blockedSince.keys()) if (!bound.has(key)) turns.blockedSince.delete(key)

@@ -163,6 +163,15 @@ describe('queues:', () => {
     expect(heard()).toEqual(['bound.gone r1'])
   })
 
+  test('sends back only those of one model where it says so', () => {
+    const { queues, enqueue, heard } = begin()
+    enqueue('r1', 'a', false)
+    queues.send({ type: 'queues.return', node: 'a', model: 'other', reason: 'load_due' })
+    expect(heard()).toEqual([])
+    queues.send({ type: 'queues.return', node: 'a', model: 'm', reason: 'load_due' })
+    expect(heard()).toEqual(['bound.gone r1'])
+  })
+
   test('closes those of a node, forgets each when it has ended, opens those that have not', () => {
     const { queues, enqueue, registry } = begin()
     enqueue('r1')

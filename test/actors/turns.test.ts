@@ -128,6 +128,21 @@ test('of two models that are wanted all the time each has its turns, and half of
   expect(ends(box)).toEqual(['completed'])
 })
 
+test.each(policies)('of three models that are wanted all the time none is left out: %s', async (use) => {
+  const box = machine({ use, slots: 4, more: { maxResident: 1, memoryGb: undefined as never } })
+  await box.fleet.ready()
+  for (let second = 0; second < 600; second++) {
+    if (second % 2 === 0) box.ask('aaaabc'[(second / 2) % 6] as string)
+    await box.step()
+  }
+
+  for (const model of names) {
+    const starts = startsOf(box, model)
+    const pauses = [...starts, 600].map((at, index) => at - (starts[index - 1] ?? 0))
+    expect(Math.max(...pauses)).toBeLessThan(200)
+  }
+})
+
 test('whoever waits for memory that is only in use is not turned away, however long a load takes', async () => {
   const box = machine({ slots: 4, loadS: 90, first: [ready('a', 4)] })
   await box.fleet.ready()
