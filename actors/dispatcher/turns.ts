@@ -1,18 +1,16 @@
 import { type Job, modelKey } from '../../src/domain/job'
 import type { Candidate, Placement } from '../../src/domain/placement'
 import type { Entry } from '../../src/placement/room'
-import { isDue, isOnlyInUse, type NodeTurn, pushesOut, waitsForOthers } from '../../src/placement/turns'
+import { isDue, isOnlyInUse, type NodeTurn, pushesOut, turnLimitMs, waitsForOthers } from '../../src/placement/turns'
 import { loadsByRequest, needsLoad } from '../../src/placement/window'
 import type { DispatcherContext } from './context'
-
-/** So long, in ms, a node may be kept free for a load, then the others go on for as long: an answer may last an hour. */
-const TURN_LIMIT_MS = 120_000
 
 type Desk = Pick<DispatcherContext, 'turns' | 'room' | 'ledger' | 'config' | 'now' | 'journal'>
 
 /** From now on the load has to pay off before the next one that pushes it out. */
 export const noteLoaded = ({ turns, now }: Pick<Desk, 'turns' | 'now'>, node: string, tookMs: number): void => {
   turns.lastLoads.set(node, { at: now(), tookMs })
+  turns.gaveUp.delete(node)
 }
 
 /** The turn is the job's own, or it would have the same load. */
@@ -54,16 +52,22 @@ export const forgetTurns = ({ turns }: Pick<Desk, 'turns'>, node: string): void 
   turns.current.delete(node)
   turns.lastLoads.delete(node)
   turns.restUntil.delete(node)
+  turns.gaveUp.delete(node)
 }
 
 /** Ends the turns whose load has begun, whose requests have left, or that took too long. */
 export const settleTurns = (desk: Desk): void => {
-  const { current, restUntil } = desk.turns
+  const { current, restUntil, gaveUp } = desk.turns
   for (const turn of current.values()) {
-    const isLate = desk.now() - turn.since >= TURN_LIMIT_MS
+    const { node, since } = turn
+    const before = gaveUp.get(node) ?? 0
+    const limitMs = turnLimitMs(before)
+    const isLate = desk.now() - since >= limitMs
     if (!isLate && !isOver(desk, turn)) continue
-    current.delete(turn.node)
-    if (isLate) restUntil.set(turn.node, desk.now() + TURN_LIMIT_MS)
+    current.delete(node)
+    if (!isLate) continue
+    restUntil.set(node, desk.now() + limitMs)
+    gaveUp.set(node, before + 1)
   }
 }
 

@@ -32,6 +32,8 @@ export interface Turns {
   readonly lastLoads: Map<string, LastLoad>
   /** No turn begins there before, in ms since the epoch: the last one came to nothing. */
   readonly restUntil: Map<string, number>
+  /** How many turns in a row came to nothing, since the last load. */
+  readonly gaveUp: Map<string, number>
   /** When a queue was first seen to wait for other models, by node and key of the model. */
   readonly blockedSince: Map<string, number>
 }
@@ -40,8 +42,17 @@ export const noTurns = (): Turns => ({
   current: new Map(),
   lastLoads: new Map(),
   restUntil: new Map(),
+  gaveUp: new Map(),
   blockedSince: new Map(),
 })
+
+/** So long, in ms, a node may be kept free for a load, then the others go on for as long: an answer may last an hour. */
+const TURN_MS = 120_000
+/** A turn after one that came to nothing is twice as long, up to so many times: else answers of minutes keep a model out for ever. */
+const MOST_DOUBLINGS = 2
+
+/** How long a turn may last, in ms, after so many in a row that came to nothing. */
+export const turnLimitMs = (gaveUp: number): number => TURN_MS * 2 ** Math.min(gaveUp, MOST_DOUBLINGS)
 
 /**
  * Whether a load may push out what others still want: it was waited for since `since` (ms since the epoch), and the load

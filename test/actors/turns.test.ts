@@ -24,12 +24,20 @@ interface Setting {
   readonly use?: string
   readonly slots?: number
   readonly loadS?: number
+  readonly answerS?: number
   readonly first?: readonly ResidentModel[]
   readonly more?: Partial<NodeReport>
 }
 
 /** One machine that answers by itself, second by second. */
-const machine = ({ use = 'residency', slots = 1, loadS = LOAD_S, first = [], more = {} }: Setting = {}) => {
+const machine = ({
+  use = 'residency',
+  slots = 1,
+  loadS = LOAD_S,
+  answerS = ANSWER_S,
+  first = [],
+  more = {},
+}: Setting = {}) => {
   const fleet = host({ box: report(first, more) }, { describe: () => ({ maxConcurrency: slots }), policy: { use } })
   const { gateway, clock } = fleet
   const loads: { readonly model: string; readonly atS: number }[] = []
@@ -53,7 +61,7 @@ const machine = ({ use = 'residency', slots = 1, loadS = LOAD_S, first = [], mor
     for (const running of [...gateway.running]) {
       const since = begun.get(running) ?? second
       begun.set(running, since)
-      if (second - since < ANSWER_S || !answers(running.call.model, second)) continue
+      if (second - since < answerS || !answers(running.call.model, second)) continue
       running.start()
       running.finish()
     }
@@ -214,6 +222,18 @@ describe('a turn', () => {
     expect(box.fleet.of('turn.began')).toHaveLength(2)
     for (let second = 270; second < 300; second++) await box.step()
     expect(startsOf(box, 'b')).toHaveLength(1)
+  })
+
+  test('is longer after one that came to nothing, so that long answers keep nobody out for ever', async () => {
+    const box = machine({ slots: 8, answerS: 170, first: [ready('a', 8)] })
+    await box.fleet.ready()
+    for (let second = 0; second < 1_500; second++) {
+      if (second % 40 === 0) box.ask('a')
+      if (second === 5) box.ask('b')
+      await box.step()
+    }
+
+    expect(startsOf(box, 'b')[0]).toBeLessThan(5 + 15 + 120 + 120 + 170 + LOAD_S + 3)
   })
 
   test('ends with the client that waited for it', async () => {
