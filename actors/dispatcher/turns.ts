@@ -1,5 +1,5 @@
 import { type Job, modelKey } from '../../src/domain/job'
-import type { Candidate, Placement } from '../../src/domain/placement'
+import type { Candidate, Placement, Verdict } from '../../src/domain/placement'
 import type { Entry } from '../../src/placement/room'
 import { isDue, isOnlyInUse, type NodeTurn, pushesOut, turnLimitMs, waitsForOthers } from '../../src/placement/turns'
 import { loadsByRequest, needsLoad } from '../../src/placement/window'
@@ -82,6 +82,18 @@ export const isPutOff = (desk: Desk, job: Job, { decision }: Placement, candidat
   return !isDueAt(desk, candidate.node.name, job.arrivedAt)
 }
 
+const pairKey = (node: string, model: string): string => `${node}\n${model}`
+
+/** The candidates behind those verdicts, in their order; of two thousand nodes each is looked up once. */
+const behind = (verdicts: readonly Verdict[], candidates: readonly Candidate[]): Candidate[] => {
+  const byPair = new Map(candidates.map((candidate) => [pairKey(candidate.node.name, candidate.model), candidate]))
+  return verdicts.flatMap(({ node, model }) => byPair.get(pairKey(node, model)) ?? [])
+}
+
+/** Ruled out by its memory alone: others may be in the way only for now. */
+const isShortOfMemory = (verdict: Verdict): boolean =>
+  verdict.verdict === 'eliminated' && verdict.reason === 'memory_fit'
+
 /** What others send there may never end. */
 const isOurs = ({ ledger }: Pick<Desk, 'ledger'>, { node, model, inFlight }: Candidate): boolean =>
   inFlight > 0 || ledger.on(node.name).some((held) => modelKey(held.model) !== modelKey(model))
@@ -97,15 +109,14 @@ export const orWait = (
   placement: Placement,
 ): Placement => {
   if (placement.decision.kind !== 'hold') return placement
-  for (const verdict of placement.verdicts) {
-    if (verdict.verdict !== 'eliminated' || verdict.reason !== 'memory_fit') continue
-    const { node, model } = verdict
-    const candidate = candidates.find((one) => one.node.name === node && one.model === model)
-    if (candidate === undefined || !isOnlyInUse(candidate, job, desk.now())) continue
-    if (candidate.loading === undefined && !isOurs(desk, candidate)) continue
-    return { ...placement, decision: { kind: 'wait', node, model, reason: 'held' } }
-  }
-  return placement
+  const short = placement.verdicts.filter(isShortOfMemory)
+  if (short.length === 0) return placement
+  const found = behind(short, candidates).find(
+    (candidate) =>
+      isOnlyInUse(candidate, job, desk.now()) && (candidate.loading !== undefined || isOurs(desk, candidate)),
+  )
+  if (found === undefined) return placement
+  return { ...placement, decision: { kind: 'wait', node: found.node.name, model: found.model, reason: 'held' } }
 }
 
 /** Others have had the node for long enough. */
@@ -139,11 +150,8 @@ export const takeTurn = (desk: Desk, entry: Entry, { verdicts }: Placement, cand
   if (now() - job.arrivedAt < desk.config.policy.swapAfterMs) return
   for (const turn of turns.current.values()) if (turn.entry?.job.id === job.id) return
   let best: Candidate | undefined
-  for (const verdict of verdicts) {
-    // Of what does not fit, others may be in the way only for now.
-    if (verdict.verdict === 'eliminated' && verdict.reason !== 'memory_fit') continue
-    const candidate = candidates.find(({ node, model }) => node.name === verdict.node && model === verdict.model)
-    if (candidate === undefined) continue
+  const reachable = verdicts.filter((verdict) => verdict.verdict === 'ranked' || isShortOfMemory(verdict))
+  for (const candidate of behind(reachable, candidates)) {
     // Somewhere the model is there, or on its way: it waits for that.
     if (!waitsForOthers(candidate, job, now())) {
       if (candidate.resident !== undefined || candidate.loading === candidate.model) return

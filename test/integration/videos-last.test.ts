@@ -172,22 +172,15 @@ test('a video that is deleted while its node is still asked how it stands does n
     }
     return Response.json({ id: 'v1', status: 'in_progress' })
   })
-  let video: Video = {}
-  await restarted(
-    ['openai', node],
-    async (bench) => {
-      video = await begin(bench, 'sora')
-    },
-    async (bench) => {
-      isSlow = true
-      const looked = look(bench, video.id)
-      await asked.promise
-      expect((await fetch(`${bench.url}/v1/videos/${video.id}`, { method: 'DELETE' })).status).toBe(200)
-      deleted.resolve()
-      await looked
-      expect(await bench.json('/v1/videos')).toMatchObject({ data: [] })
-    },
-  )
+  await restarted(['openai', node], async (bench, { id }) => {
+    isSlow = true
+    const looked = look(bench, id)
+    await asked.promise
+    expect((await fetch(`${bench.url}/v1/videos/${id}`, { method: 'DELETE' })).status).toBe(200)
+    deleted.resolve()
+    await looked
+    expect(await bench.json('/v1/videos')).toMatchObject({ data: [] })
+  })
 })
 
 test('after a restart a node that cannot be asked is a failure of this question, not of the video', async () => {
