@@ -43,9 +43,12 @@ describeWithPython('Python clients', (python) => {
     test('those that leave are recorded as such, the others are whole', async () => {
       const { requests } = await rig.fleet.json<{ requests: { outcome?: { end: string } }[] }>('/api/v1/requests')
       const ends = requests.map(({ outcome }) => outcome?.end)
+      const left = ends.filter((end) => end === 'client_disconnected').length
+      const whole = ends.filter((end) => end === 'completed').length
 
-      expect(ends.filter((end) => end === 'client_disconnected')).toHaveLength(clients.length)
-      expect(ends.filter((end) => end === 'completed')).toHaveLength(2 * clients.length)
+      // A client may hang up at the end marker of a whole answer, a moment before the engine has closed it.
+      expect(left).toBeGreaterThanOrEqual(clients.length)
+      expect(left + whole).toBe(3 * clients.length)
     })
   })
 
