@@ -155,3 +155,13 @@ export const candidatesFor = (
   // Where any model will do, none of them is a second choice.
   return job.models.flatMap((name, choice) => candidatesOf(name, job.anyModel ? 0 : choice, slates, sources))
 }
+
+/** The one that a decision names. Without a closure: every placement looks for it. */
+export const candidateNamed = (
+  candidates: readonly Candidate[],
+  node: string | undefined,
+  model: string | undefined,
+): Candidate | undefined => {
+  for (const candidate of candidates) if (candidate.node.name === node && candidate.model === model) return candidate
+  return undefined
+}

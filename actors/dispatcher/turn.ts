@@ -9,7 +9,7 @@ import { loadsByRequest, windowFor } from '../../src/placement/window'
 import type { Reservation } from '../../src/placement/ledger'
 import type { Asker, Entry } from '../../src/placement/room'
 import { address, type QueueEntry } from '../protocol'
-import { candidatesFor } from '../slates'
+import { candidateNamed, candidatesFor } from '../slates'
 import { startBound } from './bound'
 import type { DispatcherContext, Turn } from './context'
 import { beginByRequest, beginLoad } from './loads'
@@ -65,11 +65,6 @@ const tell = (
   context.journal.record(fact)
 }
 
-const chosenAmong = (candidates: readonly Candidate[], node: string, model: string): Candidate | undefined => {
-  for (const candidate of candidates) if (candidate.node.name === node && candidate.model === model) return candidate
-  return undefined
-}
-
 /** Reserves what the decision says, in this turn; true when the request left the waiting room for good. */
 const commit = (
   turn: Turn,
@@ -80,7 +75,7 @@ const commit = (
   const { context, api } = turn
   const { node, model } = decision
   if (node === undefined || model === undefined) return false
-  const candidate = chosenAmong(candidates, node, model)
+  const candidate = candidateNamed(candidates, node, model)
   if (candidate === undefined) return false
   const contextTokens = windowFor(candidate, job)
   const { arrivedAt, priority } = job

@@ -1,8 +1,10 @@
 import { type Job, modelKey } from '../../src/domain/job'
 import type { Candidate, Placement, Verdict } from '../../src/domain/placement'
+import { pairOf } from '../../src/placement/filters/failed-before'
 import type { Entry } from '../../src/placement/room'
 import { isDue, isOnlyInUse, type NodeTurn, pushesOut, turnLimitMs, waitsForOthers } from '../../src/placement/turns'
 import { loadsByRequest, needsLoad } from '../../src/placement/window'
+import { candidateNamed } from '../slates'
 import type { DispatcherContext } from './context'
 
 type Desk = Pick<DispatcherContext, 'turns' | 'room' | 'ledger' | 'config' | 'now' | 'journal'>
@@ -75,19 +77,17 @@ export const settleTurns = (desk: Desk): void => {
 export const isPutOff = (desk: Desk, job: Job, { decision }: Placement, candidates: readonly Candidate[]): boolean => {
   const { node, model, kind, evicts = [] } = decision
   const now = desk.now()
-  const candidate = candidates.find((one) => one.node.name === node && one.model === model)
+  const candidate = candidateNamed(candidates, node, model)
   if (candidate === undefined) return false
   const isLoad = kind === 'load' || (kind === 'start' && loadsByRequest(candidate, now))
   if (!isLoad || candidate.loading !== undefined || !pushesOut(candidate, evicts, now)) return false
   return !isDueAt(desk, candidate.node.name, job.arrivedAt)
 }
 
-const pairKey = (node: string, model: string): string => `${node}\n${model}`
-
 /** The candidates behind those verdicts, in their order; of two thousand nodes each is looked up once. */
 const behind = (verdicts: readonly Verdict[], candidates: readonly Candidate[]): Candidate[] => {
-  const byPair = new Map(candidates.map((candidate) => [pairKey(candidate.node.name, candidate.model), candidate]))
-  return verdicts.flatMap(({ node, model }) => byPair.get(pairKey(node, model)) ?? [])
+  const byPair = new Map(candidates.map((candidate) => [pairOf(candidate.node.name, candidate.model), candidate]))
+  return verdicts.flatMap(({ node, model }) => byPair.get(pairOf(node, model)) ?? [])
 }
 
 /** Ruled out by its memory alone: others may be in the way only for now. */
@@ -164,8 +164,6 @@ export const takeTurn = (desk: Desk, entry: Entry, { verdicts }: Placement, cand
   begin(desk, { node: best.node.name, model: best.model, since: now(), entry }, job.arrivedAt)
 }
 
-const queueKey = (node: string, model: string): string => JSON.stringify([node, modelKey(model)])
-
 /** The same for those who are bound to the candidate's queue. */
 export const takeBoundTurn = (desk: Desk, candidate: Candidate): void => {
   const { now } = desk
@@ -178,7 +176,7 @@ export const takeBoundTurn = (desk: Desk, candidate: Candidate): void => {
 
 /** Since when the candidate's queue has been seen to wait for a load. */
 export const blockedSince = ({ turns, now }: Desk, { node, model }: Candidate): number => {
-  const key = queueKey(node.name, model)
+  const key = pairOf(node.name, model)
   const since = turns.blockedSince.get(key) ?? now()
   turns.blockedSince.set(key, since)
   return since
@@ -186,7 +184,7 @@ export const blockedSince = ({ turns, now }: Desk, { node, model }: Candidate): 
 
 /** The candidate's queue waits for no load any more. */
 export const forgetBlocked = ({ turns }: Pick<Desk, 'turns'>, { node, model }: Candidate): void => {
-  if (turns.blockedSince.size > 0) turns.blockedSince.delete(queueKey(node.name, model))
+  if (turns.blockedSince.size > 0) turns.blockedSince.delete(pairOf(node.name, model))
 }
 
 type Queues = ReturnType<Desk['ledger']['boundQueues']>
@@ -195,13 +193,13 @@ type Queues = ReturnType<Desk['ledger']['boundQueues']>
 export const longestBlockedFirst = ({ turns: { blockedSince } }: Pick<Desk, 'turns'>, queues: Queues): Queues => {
   if (blockedSince.size < 2) return queues
   const sinceOf = ({ node, model }: Queues[number]): number =>
-    blockedSince.get(queueKey(node, model)) ?? Number.MAX_SAFE_INTEGER
+    blockedSince.get(pairOf(node, model)) ?? Number.MAX_SAFE_INTEGER
   return [...queues].sort((a, b) => sinceOf(a) - sinceOf(b))
 }
 
 /** Queues with nobody bound wait for nothing. */
 export const forgetUnbound = ({ turns }: Pick<Desk, 'turns'>, queues: Queues): void => {
   if (turns.blockedSince.size === 0) return
-  const bound = new Set(queues.map(({ node, model }) => queueKey(node, model)))
+  const bound = new Set(queues.map(({ node, model }) => pairOf(node, model)))
   for (const key of turns.blockedSince.keys()) if (!bound.has(key)) turns.blockedSince.delete(key)
 }

@@ -68,10 +68,12 @@ export type RankOf = (job: Job) => number
 
 const rankByDefault: RankOf = ({ priority }) => DEFAULT_PRIORITIES.order.indexOf(priority)
 
-const isBefore = (a: Entry, b: Entry): boolean => {
-  const rank = a.rank - b.rank
-  return rank !== 0 ? rank < 0 : a.job.arrivedAt < b.job.arrivedAt
-}
+type Place = Pick<Entry, 'rank' | 'job'>
+
+/** By class, then by arrival. */
+const comparePlaces = (a: Place, b: Place): number => a.rank - b.rank || a.job.arrivedAt - b.job.arrivedAt
+
+const isBefore = (a: Place, b: Place): boolean => comparePlaces(a, b) < 0
 
 /** Windows of less than so many tokens are rare, so shorter prompts are all alike. */
 const SHORT_TOKENS = 4_096
@@ -141,7 +143,7 @@ export const createRoom = (rankOf: RankOf = rankByDefault): Room => {
     else perModel.set(key, now)
   }
 
-  const sorted = (of: Entry[]): Entry[] => of.sort((a, b) => (isBefore(a, b) ? -1 : isBefore(b, a) ? 1 : 0))
+  const sorted = (of: Entry[]): Entry[] => of.sort(comparePlaces)
 
   return {
     add: (asker, standing, reason, tentative) => {
@@ -181,14 +183,9 @@ export const createRoom = (rankOf: RankOf = rankByDefault): Room => {
       if (entries.size === 0) return false
       const { job } = asker
       const head = groups.get(groupOf(asker))?.head
-      if (head === undefined) return false
-      const rank = head.rank - rankOf(job)
-      return rank !== 0 ? rank < 0 : head.job.arrivedAt <= job.arrivedAt
+      return head !== undefined && comparePlaces(head, { rank: rankOf(job), job }) <= 0
     },
-    goesBefore: (job, entry) => {
-      const rank = rankOf(job) - entry.rank
-      return rank !== 0 ? rank < 0 : job.arrivedAt < entry.job.arrivedAt
-    },
+    goesBefore: (job, entry) => isBefore({ rank: rankOf(job), job }, entry),
     heads: () => sorted([...groups.values()].flatMap((group) => (group.head === undefined ? [] : [group.head]))),
     held: () => (held === 0 ? [] : sorted([...entries.values()].filter((entry) => entry.standing === 'held'))),
     entries: () => sorted([...entries.values()]),
